@@ -1,0 +1,1 @@
+"""HTTP translates: it holds no rule."""

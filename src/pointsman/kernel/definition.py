@@ -1,0 +1,241 @@
+"""The one frozen form of a machine.
+
+A class body (`authoring.py`) or a stored JSON text becomes a `Definition`; everything else is drawn from it: the
+interpreter, the proofs, diagrams, forms, routes and tools. It holds structure and the names and versions of
+functions, never a function. Field types are JSON Schema (the subset of `schema.py`).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+from pointsman.kernel.rules import Rule, anyone, from_json, mentions
+from pointsman.types import Duration, Json
+
+FieldKind = Literal["content", "note", "result"]
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A typed field. A `content` field is part of revision and digest; a `note` or `result` is not."""
+
+    name: str
+    schema: Schema
+    kind: FieldKind = "content"
+    required: bool = True
+    default: Json = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    name: str
+    initial: bool = False
+    final: bool = False
+    outcome: str | None = None
+    lease: Duration | None = None
+    on_lapse: str | None = None
+    deadline: Duration | None = None
+    on_deadline: str | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A field that an event sets. When not required, an absent or null argument sets `default`."""
+
+    field: str
+    required: bool = True
+    default: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A reference to code: bound by name and declared version, never by content."""
+
+    name: str
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A judgement of content. `reads` are content fields with whether the function takes null; an `eager` one is
+    cheap and pure and is judged at every change of content; an `opinion` satisfies no proof."""
+
+    name: str
+    function: Function
+    reads: tuple[tuple[str, bool], ...]
+    eager: bool = False
+    timeout: Duration = 60_000_000
+    opinion: bool = False
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A stored pure function of content fields."""
+
+    name: str
+    function: Function
+    reads: tuple[str, ...]
+    schema: Schema
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A named request to move a task. `moves` are (source, target) pairs, at most one per source."""
+
+    name: str
+    moves: tuple[tuple[str, str], ...]
+    by: Rule = anyone
+    sets: tuple[Setting, ...] = ()
+    requires: tuple[str, ...] = ()
+    otherwise: str | None = None
+    acquires: bool = False
+    when: tuple[Function, ...] = ()
+    tool: str | None = None
+    line: int = 0
+
+    @property
+    def decides(self) -> bool:
+        """A decision judges somebody's content: its rule asks about contributors."""
+        return mentions(self.by, "contributor")
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(source for source, _ in self.moves)
+
+    def target(self, source: str) -> str | None:
+        return next((target for origin, target in self.moves if origin == source), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """`always`: on every path to `state`, `event` comes after the last change of content."""
+
+    kind: Literal["always"]
+    state: str
+    event: str
+
+
+Named = TypeVar("Named", Field, State, Check, Computed, Event)
+
+
+@dataclass(frozen=True)
+class Definition:
+    name: str
+    version: int
+    doc: str = ""
+    fields: tuple[Field, ...] = ()
+    states: tuple[State, ...] = ()
+    events: tuple[Event, ...] = ()
+    checks: tuple[Check, ...] = ()
+    computed: tuple[Computed, ...] = ()
+    proves: tuple[Proof, ...] = ()
+    line: int = field(default=0, compare=False)
+
+    @cached_property
+    def field(self) -> Mapping[str, Field]:
+        return _by_name(self.fields)
+
+    @cached_property
+    def state(self) -> Mapping[str, State]:
+        return _by_name(self.states)
+
+    @cached_property
+    def event(self) -> Mapping[str, Event]:
+        return _by_name(self.events)
+
+    @cached_property
+    def check(self) -> Mapping[str, Check]:
+        return _by_name(self.checks)
+
+    @cached_property
+    def initial(self) -> str:
+        return next(state.name for state in self.states if state.initial)
+
+    @cached_property
+    def content(self) -> tuple[str, ...]:
+        """Names of the fields that revision and digest cover."""
+        return tuple(f.name for f in self.fields if f.kind == "content")
+
+    @cached_property
+    def settable(self) -> frozenset[str]:
+        """Fields that some event sets: a creator cannot pre-write them."""
+        return frozenset(setting.field for event in self.events for setting in event.sets)
+
+    def functions(self) -> Iterator[tuple[str, Function]]:
+        """Every function the machine needs, as (kind, reference)."""
+        yield from (("check", check.function) for check in self.checks)
+        yield from (("computed", computed.function) for computed in self.computed)
+        yield from (("guard", guard) for event in self.events for guard in event.when)
+
+
+def _by_name(items: tuple[Named, ...]) -> dict[str, Named]:
+    return {item.name: item for item in items}
+
+
+def export(definition: Definition) -> dict[str, Json]:
+    """The JSON form: stored, hashed and shown. Lines are left out, so moving code does not change the digest."""
+    return {
+        "name": definition.name,
+        "version": definition.version,
+        "doc": definition.doc,
+        "fields": [_plain(item) for item in definition.fields],
+        "states": [_plain(item) for item in definition.states],
+        "events": [_plain(item) for item in definition.events],
+        "checks": [_plain(item) for item in definition.checks],
+        "computed": [_plain(item) for item in definition.computed],
+        "proves": [_plain(item) for item in definition.proves],
+    }
+
+
+def restore(form: Mapping[str, Any]) -> Definition:
+    """The inverse of `export`, for versions that live only in the database."""
+    return Definition(
+        name=form["name"],
+        version=form["version"],
+        doc=form["doc"],
+        fields=tuple(Field(**item) for item in form["fields"]),
+        states=tuple(State(**item) for item in form["states"]),
+        events=tuple(_event(item) for item in form["events"]),
+        checks=tuple(_check(item) for item in form["checks"]),
+        computed=tuple(_computed(item) for item in form["computed"]),
+        proves=tuple(Proof(**item) for item in form["proves"]),
+    )
+
+
+def _plain(item: Any) -> Any:
+    if isinstance(item, Rule):
+        return item.as_json()
+    if isinstance(item, tuple | list):
+        return [_plain(part) for part in item]  # pyright: ignore[reportUnknownVariableType]
+    if hasattr(item, "__dataclass_fields__"):
+        return {name: _plain(getattr(item, name)) for name in item.__dataclass_fields__ if name != "line"}
+    return item
+
+
+def _event(item: Mapping[str, Any]) -> Event:
+    return Event(
+        name=item["name"],
+        moves=tuple((source, target) for source, target in item["moves"]),
+        by=from_json(item["by"]),
+        sets=tuple(Setting(**setting) for setting in item["sets"]),
+        requires=tuple(item["requires"]),
+        otherwise=item["otherwise"],
+        acquires=item["acquires"],
+        when=tuple(Function(**guard) for guard in item["when"]),
+        tool=item["tool"],
+    )
+
+
+def _check(item: Mapping[str, Any]) -> Check:
+    reads = tuple((name, bool(nullable)) for name, nullable in item["reads"])
+    return Check(**{**item, "function": Function(**item["function"]), "reads": reads})
+
+
+def _computed(item: Mapping[str, Any]) -> Computed:
+    return Computed(**{**item, "function": Function(**item["function"]), "reads": tuple(item["reads"])})

@@ -1,0 +1,130 @@
+"""The covered facts of one task, and what one step of history does to them.
+
+`Task` is what rules see, what readers get, and what folding history must give back. A step never edits a task:
+it makes a new one, and `changes` is the difference that the history payload keeps. Folding is `apply` in a row.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal
+
+from pointsman.types import Fields, Instant, Json
+
+Status = Literal["pass", "fail", "error", "pending", "stale"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A check's result, bound to the digest of the inputs it judged."""
+
+    status: Status
+    reason: str
+    inputs_digest: str
+    by: str
+    at: Instant
+    detail: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """An approver's recorded yes or no. `shown` is the digest the approver named, null when decided blind."""
+
+    event: str
+    by: str
+    root: str
+    at: Instant
+    revision: int
+    digest: str
+    shown: str | None
+    machine_version: int
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A unit of work. `fields` holds content, notes, results and computed fields by name; `revision` and `digest`
+    move only with content; `contributors` are root names, case-folded; `decisions` are those of this revision."""
+
+    id: str
+    machine: str
+    machine_version: int
+    state: str
+    version: int
+    revision: int
+    digest: str
+    fields: Fields
+    created_at: Instant
+    updated_at: Instant
+    created_by: str
+    owner: str | None = None
+    owner_root: str | None = None
+    session: str | None = None
+    epoch: int = 0
+    priority: int = 0
+    evidence: Mapping[str, Evidence] = field(default_factory=dict[str, Evidence])
+    contributors: tuple[str, ...] = ()
+    decisions: tuple[Decided, ...] = ()
+    allowed: tuple[str, ...] = field(default=(), compare=False)
+
+
+# `id` names the row; `version` and `updated_at` stand on the entry itself; `allowed` is computed for a reader.
+_OUTSIDE_CHANGES = ("id", "version", "updated_at", "allowed")
+COVERED = tuple(item.name for item in fields(Task) if item.name not in _OUTSIDE_CHANGES)
+
+
+def plain(value: Any) -> Any:
+    """A member of a task as JSON."""
+    if isinstance(value, Evidence | Decided):
+        return asdict(value)
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def parsed(name: str, value: Any) -> Any:
+    """The inverse of `plain` for the member called `name`."""
+    match name:
+        case "evidence":
+            return {check: Evidence(**item) for check, item in value.items()}
+        case "decisions":
+            return tuple(Decided(**item) for item in value)
+        case "contributors":
+            return tuple(value)
+        case _:
+            return value
+
+
+def changes(before: Task | None, after: Task) -> dict[str, Json]:
+    """What a step changed, as JSON. Fields are named one by one, so a payload holds only what moved."""
+    if before is None:
+        return {name: plain(getattr(after, name)) for name in COVERED}
+    moved: dict[str, Json] = {
+        name: plain(getattr(after, name))
+        for name in COVERED
+        if name != "fields" and getattr(after, name) != getattr(before, name)
+    }
+    moved_fields = {name: value for name, value in after.fields.items() if before.fields.get(name, _ABSENT) != value}
+    return moved | ({"fields": moved_fields} if moved_fields else {})
+
+
+_ABSENT = object()
+
+
+def apply(before: Task | None, task_id: str, version: int, at: Instant, moved: Mapping[str, Any]) -> Task:
+    """One step of a fold: the task after an entry, from the task before it."""
+    values = {name: parsed(name, value) for name, value in moved.items()}
+    if before is None:
+        return Task(id=task_id, version=version, updated_at=at, **values)
+    if "fields" in values:
+        values["fields"] = {**before.fields, **values["fields"]}
+    return replace(before, version=version, updated_at=at, **values)
+
+
+def fold(steps: Iterable[tuple[str, int, Instant, Mapping[str, Any]]]) -> Task | None:
+    """Replay (task id, version, at, changes) in order."""
+    task: Task | None = None
+    for task_id, version, at, moved in steps:
+        task = apply(task, task_id, version, at, moved)
+    return task

@@ -1,0 +1,1 @@
+"""The store remembers: all SQL and all transactions."""

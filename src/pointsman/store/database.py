@@ -1,0 +1,53 @@
+"""The port of a store: units of work, each a plain function of a transaction.
+
+    version = db.run(lambda tx: tx("advance_task", id=id, expected=3))
+
+A unit may run twice (after a lost transaction it is run again), so it touches nothing but `tx`.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Protocol, TypeVar
+
+from pointsman.types import Instant
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+Probe = Callable[[str], None]
+"""Called with the name of each point passed; tests pause or kill the process there. None in production."""
+
+
+class Tx(Protocol):
+    """One transaction. `now` is the store's clock, read once, after the write lock was taken."""
+
+    @property
+    def now(self) -> Instant: ...
+
+    def __call__(self, statement: str, /, **parameters: Any) -> Any:
+        """Run a named statement. Its shape says what comes back: `:none` None, `:one` a row (its absence is a
+        LookupError), `:one?` a row or None, `:many` a list of rows."""
+        ...
+
+
+class Database(Protocol):
+    @property
+    def url(self) -> str: ...
+
+    def submit(self, unit: Callable[[Tx], T]) -> "Future[T]":
+        """Queue a unit. Its future is set only after COMMIT; an exception of the unit rolls back that unit alone
+        and is set after COMMIT too, since it may rest on a neighbour's work."""
+        ...
+
+    def submit_read(self, unit: Callable[[Tx], T]) -> "Future[T]":
+        """Queue a unit that only reads, on a snapshot beside the writer."""
+        ...
+
+    def run(self, unit: Callable[[Tx], T]) -> T:
+        """`submit`, and wait."""
+        ...
+
+    def read(self, unit: Callable[[Tx], T]) -> T:
+        """A reading unit on the caller's own thread."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,60 @@
+"""Ids, times and JSON as the whole of Pointsman spells them.
+
+Times are integers: microseconds of UTC since 1970 (`Instant`), and plain microseconds for spans (`Duration`).
+Text forms (RFC 3339) exist only at the edges; `iso` and `instant` convert.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias, Union
+from uuid import UUID
+
+Json: TypeAlias = Union[None, bool, int, float, str, list["Json"], dict[str, "Json"]]
+Fields: TypeAlias = dict[str, Json]
+Instant: TypeAlias = int
+Duration: TypeAlias = int
+
+MICROSECOND: Duration = 1
+SECOND: Duration = 1_000_000
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+
+
+def seconds(n: float) -> Duration:
+    return round(n * SECOND)
+
+
+def minutes(n: float) -> Duration:
+    return seconds(60 * n)
+
+
+def hours(n: float) -> Duration:
+    return seconds(3600 * n)
+
+
+def iso(at: Instant) -> str:
+    """An instant as RFC 3339 in UTC with all six digits, so that text order is time order."""
+    return (EPOCH + timedelta(microseconds=at)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def instant(text: str) -> Instant:
+    """Read RFC 3339; a time without an offset names no instant and is a ValueError."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("a time needs its offset, as in 2026-01-31T12:00:00Z")
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def task_id(value: str | UUID) -> str:
+    """The one spelling of an id: lower case with hyphens. Any other text is a ValueError."""
+    text = str(value)
+    if not _UUID.fullmatch(text):
+        raise ValueError("not a UUID of the form 01234567-89ab-7def-8123-456789abcdef")
+    return text.lower()
+
+
+def uuid7(at: Instant, random: int) -> str:
+    """RFC 9562 version 7: 48 bits of milliseconds, then 74 random bits. Both come in as arguments."""
+    value = (at // 1000 & (1 << 48) - 1) << 80 | 7 << 76 | (random >> 62 & 0xFFF) << 64 | 2 << 62 | random & (1 << 62) - 1
+    return str(UUID(int=value))
