@@ -101,9 +101,7 @@ def changes(before: Task | None, after: Task) -> dict[str, Json]:
     if before is None:
         return {name: plain(getattr(after, name)) for name in COVERED}
     moved: dict[str, Json] = {
-        name: plain(getattr(after, name))
-        for name in COVERED
-        if name != "fields" and getattr(after, name) != getattr(before, name)
+        name: plain(getattr(after, name)) for name in COVERED if name != "fields" and getattr(after, name) != getattr(before, name)
     }
     moved_fields = {name: value for name, value in after.fields.items() if before.fields.get(name, _ABSENT) != value}
     return moved | ({"fields": moved_fields} if moved_fields else {})
