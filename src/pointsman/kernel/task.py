@@ -102,9 +102,7 @@ def changes(before: Task | None, after: Task) -> dict[str, Json]:
     if before is None:
         return {name: plain(getattr(after, name)) for name in COVERED}
     moved: dict[str, Json] = {
-        name: plain(getattr(after, name))
-        for name in COVERED
-        if name != "fields" and getattr(after, name) != getattr(before, name)
+        name: plain(getattr(after, name)) for name in COVERED if name != "fields" and getattr(after, name) != getattr(before, name)
     }
     if after.fields is before.fields:
         return moved
