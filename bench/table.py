@@ -65,7 +65,9 @@ def machine(folder: Path) -> str:
 
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
-    names = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")] if info.exists() else []
+    names = (
+        [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")] if info.exists() else []
+    )
     return names[0] if names else platform.machine()
 
 
