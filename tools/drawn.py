@@ -39,7 +39,10 @@ def _tree(folder: Path, depth: int) -> Iterator[str]:
             yield _module(path / "__init__.py", f"{path.name}/", depth)
             yield from _tree(path, depth + 1)
         elif path.is_dir() and any(path.rglob("*.sql")):
-            yield f"{'  ' * depth}{path.name}/".ljust(24) + "every statement, named, one file for each table; schema/ holds the numbered migrations"
+            yield (
+                f"{'  ' * depth}{path.name}/".ljust(24)
+                + "every statement, named, one file for each table; schema/ holds the numbered migrations"
+            )
 
 
 def _module(path: Path, name: str, depth: int) -> str:

@@ -19,7 +19,8 @@ def test_no_statement_in_a_string(module: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["SELECT id FROM task", "insert into task values (1)", "\n  UPDATE task SET a = 1", "CREATE TABLE x (y)", "WITH x AS (SELECT 1)"]
+    "text",
+    ["SELECT id FROM task", "insert into task values (1)", "\n  UPDATE task SET a = 1", "CREATE TABLE x (y)", "WITH x AS (SELECT 1)"],
 )
 def test_the_pattern_knows_a_statement(text: str) -> None:
     assert STATEMENT.search(text)

@@ -15,5 +15,7 @@ def test_every_listed_name_is_there_and_listed_once() -> None:
 
 def test_importing_it_loads_no_extra() -> None:
     code = f"import sys, pointsman; print(*sorted(set(sys.modules) & set({EXTRAS!r})))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": ":".join(sys.path)})
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": ":".join(sys.path)}
+    )
     assert loaded.stdout.strip() == ""
