@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import typer
-
 from pointsman.cli.root import app
+
 from pointsman.errors import CODES
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "pointsman"
@@ -20,8 +20,9 @@ def codes() -> str:
 
 def machine() -> str:
     """The built-in machine as the interpreter holds it, in Mermaid."""
-    from pointsman import Tasks
     from pointsman.kernel.draw import mermaid
+
+    from pointsman import Tasks
 
     return f"```mermaid\n{mermaid(Tasks.definition).strip()}\n```"
 

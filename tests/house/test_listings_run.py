@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+
 from house.listings import Listing, environment, listings, need, script, serving, write_files
 from house.source import ROOT
 

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from house.source import strings, trees
 
 STATEMENT = re.compile(
