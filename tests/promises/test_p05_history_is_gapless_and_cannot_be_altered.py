@@ -5,10 +5,9 @@ from pathlib import Path
 
 import apsw
 import pytest
-import support
 
-from pointsman import Machine, Pointsman, State, Verdict, check, optional, owner
-from pointsman import Event
+import support
+from pointsman import Event, Machine, Pointsman, State, Verdict, check, optional, owner
 from pointsman.store.columns import COLUMNS, VOLATILE
 from pointsman.store.connect import SQL
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from threading import Barrier
 
 import support
-
 from pointsman import Pointsman, Refused, Task
 
 RIVALS = 8

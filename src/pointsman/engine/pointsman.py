@@ -22,16 +22,16 @@ from pointsman.engine.verify import Report, verify
 from pointsman.errors import Refusal, Refused, StoreError, invalid
 from pointsman.kernel.authoring import Machine
 from pointsman.kernel.bound import Judgement
-from pointsman.kernel.decide import NeedChecks, Proposal
+from pointsman.kernel.decide import Proposal
 from pointsman.kernel.definition import Definition
 from pointsman.kernel.ingest import identifier
 from pointsman.kernel.refuse import allowed
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Task
 from pointsman.store import history, refusals, tasks
+from pointsman.store.connect import connect
 from pointsman.store.database import Database, Probe, Tx
 from pointsman.store.refusals import Logged
-from pointsman.store.connect import connect
 from pointsman.store.tasks import Filter, Order
 from pointsman.types import task_id, uuid7
 

@@ -11,19 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, Never, ParamSpec, TypeAlias, TypeVar, overload
 
 from pointsman.kernel.rules import Rule, anyone
-from pointsman.types import Duration, Json, minutes
+from pointsman.kernel.verdict import Verdict
+from pointsman.types import Duration, minutes
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a check found. `reason` is shown to whoever proposed; `detail` is kept with the evidence."""
-
-    ok: bool
-    reason: str = ""
-    detail: Json = None
 
 
 # ── states and moves ─────────────────────────────────────────────────────────────────────────────────────────────
