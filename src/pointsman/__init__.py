@@ -4,8 +4,9 @@ from pointsman.builtin import Tasks
 from pointsman.engine.door import Door
 from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import DefinitionError, Refused, StoreError
+from pointsman.kernel.annotations import NonBlank
 from pointsman.kernel.authoring import Machine
-from pointsman.kernel.marks import Event, NonBlank, State, always, check, computed, guard, note, optional, result
+from pointsman.kernel.marks import Event, State, always, check, computed, guard, note, optional, result
 from pointsman.kernel.rules import Principal, contributor, owner, person, role
 from pointsman.kernel.task import Task
 from pointsman.kernel.verdict import Verdict

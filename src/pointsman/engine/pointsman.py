@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
+from pointsman import builtin
 from pointsman.engine import propose as units
 from pointsman.engine import queries
 from pointsman.engine.checks import Checks
@@ -37,6 +38,9 @@ from pointsman.types import task_id, uuid7
 
 Id = str | UUID
 By = str | Principal
+Entries = list[Entry]
+Refusals = list[Logged]
+Tasks = list[Task]
 PAGE = 100
 LARGEST_PAGE = 1_000
 LARGEST_PRIORITY = 1_000
@@ -180,7 +184,7 @@ class View:
         order: Order = "created_at",
         limit: int | None = None,
         after: Task | None = None,
-    ) -> Steps[list[Task]]:
+    ) -> Steps[Tasks]:
         """A page of tasks, at most 1,000, that follow `after` in this order. `inbox` is a name: its own open tasks
         and the unowned ones in the initial state. `open` leaves out final states."""
         count = PAGE if limit is None else min(limit, LARGEST_PAGE)
@@ -196,7 +200,7 @@ class View:
         return (yield Read(lambda tx: tasks.page(tx, wanted, order, count, after)))
 
     @verb
-    def history(self, id: Id | None = None, n: int | None = None) -> Steps[list[Entry]]:
+    def history(self, id: Id | None = None, n: int | None = None) -> Steps[Entries]:
         """A task's history, oldest first, its last `n` entries if given; without id the whole board, newest first."""
         limit = PAGE if n is None and id is None else n
         if limit is not None and limit < 1:
@@ -207,7 +211,7 @@ class View:
         return (yield Read(partial(_history_of, wanted, limit)))
 
     @verb
-    def refusals(self, n: int = PAGE) -> Steps[list[Logged]]:
+    def refusals(self, n: int = PAGE) -> Steps[Refusals]:
         """The last refusals, newest first."""
         return (yield Read(lambda tx: refusals.latest(tx, n)))
 
@@ -250,9 +254,7 @@ class Pointsman(View):
         chance: Chance = secrets.randbits,
         probe: Probe | None = None,
     ):
-        from pointsman.builtin import Tasks
-
-        registry = Registry([Tasks] if machines is None else machines)
+        registry = Registry([builtin.Tasks] if machines is None else machines)
         db = connect(url, clock=clock, create=create, probe=probe)
         try:
             engine = Engine(db, registry, chance, clock)

@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 
 from pointsman.errors import StoreError
-from pointsman.store import statements
+from pointsman.store import migrate, statements
 from pointsman.store.database import Database, Probe
 from pointsman.store.sqlite import open_sqlite
 from pointsman.types import Instant
@@ -25,4 +25,4 @@ def connect(url: str, *, clock: Callable[[], Instant], create: bool = True, prob
     if scheme != "sqlite":
         raise StoreError("store_unavailable", "this version opens sqlite:///PATH only")
     loaded = statements.load(SQL, "sqlite")
-    return open_sqlite(url, statements=loaded, schema=SQL / "schema", clock=clock, create=create, probe=probe)
+    return open_sqlite(url, statements=loaded, schema=migrate.migrations(SQL / "schema"), clock=clock, create=create, probe=probe)

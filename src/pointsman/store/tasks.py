@@ -14,7 +14,8 @@ PRIORITY_STEP = minutes(1)
 """One step of priority is worth this much waiting, so a higher one goes ahead and nothing starves."""
 
 FIRST = (-(2**63), "")
-JSON_COLUMNS = (
+JSON_COLUMNS = ("fields", "evidence", "contributors", "decisions")
+COLUMNS = (
     "key",
     *("id", "machine", "machine_version", "state", "version", "revision", "digest", "fields", "owner", "owner_root", "session"),
     *("epoch", "priority", "evidence", "contributors", "decisions", "created_by", "created_at", "updated_at"),
