@@ -91,7 +91,9 @@ def changed(tree: Path, plant: Plant) -> str:
 def pytest(tree: Path, tests: Sequence[str]) -> "subprocess.CompletedProcess[str]":
     env = {**os.environ, "PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *tests]
-    return subprocess.run(command, cwd=tree, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    return subprocess.run(
+        command, cwd=tree, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
 
 
 def first_red(done: "subprocess.CompletedProcess[str]") -> str:

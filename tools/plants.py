@@ -101,6 +101,12 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "a verdict applied to content it did not judge",
         ("tests/engine", "tests/promises"),
-        (("kernel/decide.py", "        if key in judged:\n            evidence[name] = _evidence(judged[key]", "        if judged:\n            evidence[name] = _evidence(next(iter(judged.values()))"),),
+        (
+            (
+                "kernel/decide.py",
+                "        if key in judged:\n            evidence[name] = _evidence(judged[key]",
+                "        if judged:\n            evidence[name] = _evidence(next(iter(judged.values()))",
+            ),
+        ),
     ),
 )
