@@ -52,9 +52,9 @@ def test_what_sqlite_would_silently_change_is_not_bound(db: Sqlite, value: objec
 
 @pytest.mark.parametrize("value", ["é\U0001f600", 2**63 - 1, -(2**63), 1.5, b"\0\xff"])
 def test_what_can_be_bound_comes_back_as_it_was(db: Sqlite, value: object):
-    assert db.run(lambda tx: (tx("add_note", text=value, parent=None), tx("notes"))[1]) == [(value if type(value) is not int else str(value),)] or (
-        type(value) is float
-    )
+    assert db.run(lambda tx: (tx("add_note", text=value, parent=None), tx("notes"))[1]) == [
+        (value if type(value) is not int else str(value),)
+    ] or (type(value) is float)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"id": 1}, {"id": 1, "text": "a", "more": 1}, {"id": 1, "txt": "a"}])
@@ -149,7 +149,10 @@ def test_close_finishes_what_is_queued_and_refuses_what_comes_later(tmp_path: Pa
 def test_thirty_two_threads_each_get_their_own_answer(db: Sqlite):
     db.run(lambda tx: tx("put_note", id=1, text="a"))
     answers: list[list[int]] = [[] for _ in range(32)]
-    threads = [threading.Thread(target=lambda mine=mine: mine.extend(db.run(lambda tx: tx("count_up", id=1)[0]) for _ in range(25))) for mine in answers]
+    threads = [
+        threading.Thread(target=lambda mine=mine: mine.extend(db.run(lambda tx: tx("count_up", id=1)[0]) for _ in range(25)))
+        for mine in answers
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
