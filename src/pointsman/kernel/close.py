@@ -18,10 +18,8 @@ from pointsman.kernel.rules import Rule
 from pointsman.kernel.schema import admits_null
 
 Functions: TypeAlias = Mapping[tuple[str, str, int], Callable[..., Any]]
-"""By kind ("check", "computed", "guard"), name and version. Called with stored values, by name."""
-
-# What a guard may look at.
-GUARD_SEES = ("task", "proposal", "principal", "now", "counts", "operations", "decisions", "children")
+"""By kind ("check", "computed", "guard"), name and version. A guard is called with the `Facts`, the others with stored
+values by name."""
 
 _DECLARED: tuple[type, ...] = (marks.State, marks.Event, marks.CheckMark, marks.ComputedMark)
 _OWN = ("version", "proves")
@@ -178,7 +176,7 @@ class _Closing:
             state = self.named(proof.state, "unknown_state", "proves")
             event = self.named(proof.event, "unknown_event", "proves")
             if state and event:
-                yield form.Proof("always", state, event)
+                yield form.Proof("always", state, event, self.at("proves"))
 
     # ── functions ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -201,7 +199,7 @@ class _Closing:
             annotation = returns(item.function)
             schema = schema_of(annotation, "serialization")
             key = ("computed", function.name, function.version)
-            self.functions[key] = returning_json(self.functions.get(key, item.function), annotation)
+            self.functions[key] = returning_json(self.functions.get(key, item.function), annotation, schema)
         except Unfit as error:
             self.fault("bad_function", str(error), name)
         return form.Computed(name, function, tuple(reads), schema, self.at(name))
@@ -209,8 +207,8 @@ class _Closing:
     def guard(self, event: str, item: marks.Guards) -> form.Function:
         mark = item if isinstance(item, marks.GuardMark) else marks.guard(item)
         function, sees = self.function("guard", event, mark)
-        if unknown := [name for name in sees if name not in GUARD_SEES]:
-            self.fault("bad_function", f"a guard sees {', '.join(GUARD_SEES)}; it has no {', '.join(unknown)}", event)
+        if len(sees) != 1:
+            self.fault("bad_function", "a guard takes one argument, the facts of the case", event)
         return function
 
     def function(self, kind: str, name: str, mark: Any) -> tuple[form.Function, dict[str, Any]]:

@@ -103,7 +103,9 @@ def read(machine: Bound, task: Task, proposal: Proposal, now: Instant) -> Case |
     event = definition.event.get(proposal.event)
     if event is None:
         known = ", ".join(definition.event)
-        return Refuse(refuse(definition, task, proposal.by, "unknown_event", f"machine {definition.name} has no such event; it has {known}"))
+        return Refuse(
+            refuse(definition, task, proposal.by, "unknown_event", f"machine {definition.name} has no such event; it has {known}")
+        )
     values, faults = arguments(definition, event, proposal.args)
     case = Case(machine, task, event, proposal, values, max(now, task.updated_at + 1))
     return Refuse(_invalid(case, *faults)) if faults else case

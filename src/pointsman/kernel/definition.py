@@ -119,6 +119,7 @@ class Proof:
     kind: Literal["always"]
     state: str
     event: str
+    line: int = 0
 
 
 Named = TypeVar("Named", Field, State, Check, Computed, Event)

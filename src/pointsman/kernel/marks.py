@@ -10,20 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Never, ParamSpec, TypeAlias, TypeVar, overload
 
+from pointsman.kernel.bound import Facts
 from pointsman.kernel.rules import Rule, anyone
-from pointsman.types import Duration, Json, minutes
+from pointsman.kernel.verdict import Verdict
+from pointsman.types import Duration, minutes
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a check found. `reason` is shown to whoever proposed; `detail` is kept with the evidence."""
-
-    ok: bool
-    reason: str = ""
-    detail: Json = None
 
 
 # ── states and moves ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -152,13 +145,16 @@ class ComputedMark(Generic[P, R]):
         return self.function(*args, **kwargs)
 
 
+Predicate: TypeAlias = Callable[[Facts], bool] | Callable[[Facts], Verdict]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class GuardMark(Generic[P]):
-    function: Callable[P, bool]
+class GuardMark:
+    function: Predicate
     version: int
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> bool:
-        return self.function(*args, **kwargs)
+    def __call__(self, facts: Facts, /) -> bool | Verdict:
+        return self.function(facts)
 
 
 TIMEOUT = minutes(1)
@@ -207,13 +203,13 @@ def computed(function: Callable[..., Any] | None = None, /, *, version: int = 1)
 
 
 @overload
-def guard(function: Callable[P, bool], /, *, version: int = 1) -> GuardMark[P]: ...
+def guard(function: Predicate, /, *, version: int = 1) -> GuardMark: ...
 @overload
-def guard(*, version: int = 1) -> Callable[[Callable[P, bool]], GuardMark[P]]: ...
-def guard(function: Callable[..., bool] | None = None, /, *, version: int = 1) -> Any:
-    """A pure predicate inside the decision, for an event's `when`."""
+def guard(*, version: int = 1) -> Callable[[Predicate], GuardMark]: ...
+def guard(function: Predicate | None = None, /, *, version: int = 1) -> Any:
+    """A pure predicate inside the decision, for an event's `when`: a function of the `Facts`. A `Verdict` tells the reason."""
 
-    def mark(function: Callable[..., bool]) -> GuardMark[...]:
+    def mark(function: Predicate) -> GuardMark:
         return GuardMark(_plain(function), version)
 
     return mark if function is None else mark(function)
@@ -226,7 +222,7 @@ def _plain(function: Any) -> Any:
 # ── events and proofs ────────────────────────────────────────────────────────────────────────────────────────────
 
 Checks: TypeAlias = CheckMark[...]
-Guards: TypeAlias = GuardMark[...] | Callable[..., bool]
+Guards: TypeAlias = GuardMark | Predicate
 Sets: TypeAlias = str | OptionalMark
 
 
