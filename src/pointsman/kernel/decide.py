@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pointsman.errors import Refusal
-from pointsman.kernel.bound import Bound, Facts, Judgement, inputs_digest
+from pointsman.kernel.bound import Bound, Judgement, inputs_digest
 from pointsman.kernel.chain import digest, same
 from pointsman.kernel.definition import Check, Definition, Event
 from pointsman.kernel.refuse import contributed, owns, refuse, rights
@@ -207,8 +207,9 @@ def owned(case: Case) -> Refusal | None:
 def guarded(case: Case) -> Refusal | None:
     if not case.event.when:
         return None
-    facts = Facts(case.task, case.values, case.proposal.by, case.now)
-    answers = [(function.name, case.machine.guard(function, facts)) for function in case.event.when]
+    proposal = replace(case.proposal, args=case.values)
+    sees = {"task": case.task, "proposal": proposal, "principal": proposal.by, "now": case.now, "decisions": case.task.decisions}
+    answers = [(function.name, case.machine.guard(function, sees)) for function in case.event.when]
     failed = [{"guard": name, "reason": answer.reason} for name, answer in answers if not answer.ok]
     return case.no("guard_failed", "; ".join(item["reason"] for item in failed), failed=failed) if failed else None
 
