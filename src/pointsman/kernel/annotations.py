@@ -16,6 +16,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError, SchemaError
 
 from pointsman.kernel import ingest, schema
+from pointsman.kernel.definition import Schema
 from pointsman.types import Json
 
 NonBlank: TypeAlias = Annotated[str, StringConstraints(pattern=r"\S")]
@@ -112,7 +113,7 @@ def on_json(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def returning_json(function: Callable[..., Any], annotation: Any, form: schema.Schema) -> Callable[..., Any]:
+def returning_json(function: Callable[..., Any], annotation: Any, form: Schema) -> Callable[..., Any]:
     """A computed field's function, whose value is as it is stored. A value of another type is an author's fault."""
     fits = schema.compiled(form)
     dump = None if _is_json(annotation) else TypeAdapter[Any](annotation).dump_python

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 from pointsman.errors import DefinitionError
 from pointsman.kernel.annotations import NonBlank
-from pointsman.kernel.bound import Facts
 from pointsman.kernel.close import Functions, close
 from pointsman.kernel.definition import Definition
 from pointsman.kernel.faults import faults
@@ -26,7 +25,6 @@ from pointsman.types import hours, minutes, seconds
 __all__ = [
     "Always",
     "Event",
-    "Facts",
     "Machine",
     "NonBlank",
     "State",

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Never, ParamSpec, TypeAlias, TypeVar, overload
 
-from pointsman.kernel.bound import Facts
 from pointsman.kernel.rules import Rule, anyone
 from pointsman.kernel.verdict import Verdict
 from pointsman.types import Duration, minutes
@@ -145,7 +144,7 @@ class ComputedMark(Generic[P, R]):
         return self.function(*args, **kwargs)
 
 
-Predicate: TypeAlias = Callable[[Facts], bool] | Callable[[Facts], Verdict]
+Predicate: TypeAlias = Callable[..., bool] | Callable[..., Verdict]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,8 +152,8 @@ class GuardMark:
     function: Predicate
     version: int
 
-    def __call__(self, facts: Facts, /) -> bool | Verdict:
-        return self.function(facts)
+    def __call__(self, **sees: Any) -> bool | Verdict:
+        return self.function(**sees)
 
 
 TIMEOUT = minutes(1)
@@ -207,7 +206,8 @@ def guard(function: Predicate, /, *, version: int = 1) -> GuardMark: ...
 @overload
 def guard(*, version: int = 1) -> Callable[[Predicate], GuardMark]: ...
 def guard(function: Predicate | None = None, /, *, version: int = 1) -> Any:
-    """A pure predicate inside the decision, for an event's `when`: a function of the `Facts`. A `Verdict` tells the reason."""
+    """A pure predicate inside the decision, for an event's `when`. Its parameters name what it sees: task, proposal, principal,
+    now, decisions. A `Verdict` tells the reason."""
 
     def mark(function: Predicate) -> GuardMark:
         return GuardMark(_plain(function), version)
