@@ -119,6 +119,7 @@ class Proof:
     kind: Literal["always"]
     state: str
     event: str
+    line: int = 0
 
 
 Named = TypeVar("Named", Field, State, Check, Computed, Event)
@@ -244,10 +245,10 @@ def _event(item: Mapping[str, Any]) -> Event:
 
 def _check(item: Mapping[str, Any]) -> Check:
     reads = tuple((name, bool(nullable)) for name, nullable in item["reads"])
-    parts: dict[str, Any] = {**item, "function": Function(**item["function"]), "reads": reads}
-    return Check(**parts)
+    members: dict[str, Any] = {**item, "function": Function(**item["function"]), "reads": reads}
+    return Check(**members)
 
 
 def _computed(item: Mapping[str, Any]) -> Computed:
-    parts: dict[str, Any] = {**item, "function": Function(**item["function"]), "reads": tuple(item["reads"])}
-    return Computed(**parts)
+    members: dict[str, Any] = {**item, "function": Function(**item["function"]), "reads": tuple(item["reads"])}
+    return Computed(**members)
