@@ -24,10 +24,12 @@ class Served:
         return int(self.url.rpartition(":")[2])
 
 
-def start(db: str) -> Served:
-    command = [sys.executable, "-m", "pointsman", "serve", "--db", db, "--port", "0", "--json"]
+def start(db: str, *options: str) -> Served:
+    command = [sys.executable, "-m", "pointsman", "serve", "--db", db, "--port", "0", "--json", *options]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
     assert process.stdout
     line = process.stdout.readline()
     if not line:

@@ -1,4 +1,4 @@
-"""Seven states × the seven paths that move a task × who asks, as one table: what is open answers 200 and the next
+"""Seven states by the seven paths that move a task by who asks, as one table: what is open answers 200 and the next
 state, everything else 409 with the path's sentence, and changes nothing."""
 
 from typing import Any
@@ -32,9 +32,7 @@ _OWNED = {
 NEXT = {"ann": _ANYONE | _OWNED, "bob": _ANYONE | _JUDGED, None: _GIVEN_UP | _JUDGED}
 """Per caller (ann owns, bob does not, None gives no name): what is open, and where it leads."""
 
-CASES = [
-    (state, path, who) for state in STATES for path in DETAIL for who in NEXT if who is not None or path in NOBODY_ALLOWED
-]
+CASES = [(state, path, who) for state in STATES for path in DETAIL for who in NEXT if who is not None or path in NOBODY_ALLOWED]
 
 
 @pytest.mark.parametrize(("state", "path", "who"), CASES)

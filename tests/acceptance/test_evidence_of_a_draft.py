@@ -43,7 +43,12 @@ def test_a_draft_is_judged(client: Client, title: str, brief: str, draft: str, r
     answer = client.post("/request-approval", task_id=task, agent_id="ann", draft=draft)
     if reason == FINE:
         told = {"ok": True, "reason": FINE}
-        assert (answer.status, answer.body["state"], answer.body["passed"], answer.body["evidence"]) == (200, "awaiting_approval", True, told)
+        assert (answer.status, answer.body["state"], answer.body["passed"], answer.body["evidence"]) == (
+            200,
+            "awaiting_approval",
+            True,
+            told,
+        )
         return
     told = {"ok": False, "reason": reason}
     assert (answer.status, answer.body) == (409, {"detail": f"evidence failed: {told}"})

@@ -140,7 +140,9 @@ def test_the_inbox_is_the_queue_and_what_one_holds(fresh: Client) -> None:
     ],
 )
 @pytest.mark.parametrize("task", [NOBODY, "6BA7B810-9DAD-11D1-80B4-00C04FD430C8", "f47ac10b-58cc-4372-a567-0e02b2c3d479"])
-def test_an_unknown_task_is_answered_like_one_that_is_not_open(client: Client, path: str, members: dict[str, str], detail: str, task: str) -> None:
+def test_an_unknown_task_is_answered_like_one_that_is_not_open(
+    client: Client, path: str, members: dict[str, str], detail: str, task: str
+) -> None:
     refused = client.post(path, task_id=task, **members)
     assert (refused.status, refused.body) == (409, {"detail": detail})
 

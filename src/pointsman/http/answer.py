@@ -32,7 +32,7 @@ def evidence(task: Task, check: str) -> dict[str, Any] | None:
 
 
 def verdict(status: str, reason: str) -> dict[str, Any]:
-    return {"ok": status == "pass", "reason": f"check error: {reason}" if status == "error" else reason}
+    return {"ok": status == "pass", "reason": reason}
 
 
 def outcome(task: Task, check: str) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
-from pointsman.engine.pointsman import Pointsman
 from starlette.requests import Request
 from starlette.responses import Response
 
+from pointsman.engine.pointsman import Aio, Pointsman
 from pointsman.http.answer import reply
 from pointsman.http.body import TooLarge, TooLargeResponse
 from pointsman.http.describe import operation, parameters, post_responses, request_body, rows_responses
@@ -35,15 +35,15 @@ def app(pm: Pointsman, flats: Sequence[Flat] = (TASKS,)) -> FastAPI:
     api.add_api_route("/healthz", _healthz, methods=["GET"], summary="Whether this process answers")
     for flat in flats:
         if flat.machine in pm.machines:
-            _add(api, pm.through(FLAT_DOOR), flat)
+            _add(api, pm.through(FLAT_DOOR).aio, flat)
     return api
 
 
-def _add(api: FastAPI, pm: Pointsman, flat: Flat) -> None:
+def _add(api: FastAPI, aio: Aio, flat: Flat) -> None:
     for post in flat.posts:
         api.add_api_route(
             post.path,
-            posting(pm, flat, post),
+            posting(aio, flat, post),
             methods=["POST"],
             summary=post.summary,
             operation_id=operation(flat, post.path),
@@ -53,7 +53,7 @@ def _add(api: FastAPI, pm: Pointsman, flat: Flat) -> None:
     for rows in flat.rows:
         api.add_api_route(
             rows.path,
-            listing(pm, flat, rows),
+            listing(aio, flat, rows),
             methods=["GET"],
             summary=rows.summary,
             operation_id=operation(flat, rows.path),

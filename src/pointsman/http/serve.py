@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import TypedDict
 
 import uvicorn
-from pointsman.engine.pointsman import Pointsman
 
+from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import invalid
 from pointsman.http.asgi import app
 from pointsman.http.guard import is_loopback
@@ -35,7 +35,7 @@ def serve(pm: Pointsman, host: str = "127.0.0.1", port: int = 8470, ready: Calla
     """Serve until told to stop. `ready` is called once connections are accepted. Port 0 takes a free one."""
     listener = bind(host, port)
     name = f"[{host}]" if ":" in host else host
-    where = Ready(url=f"http://{name}:{listener.getsockname()[1]}", pid=os.getpid(), db=pm.url)
+    where = Ready(url=f"http://{name}:{listener.getsockname()[1]}", pid=os.getpid(), db=pm.engine.db.url)
     Server(settings(pm), lambda: ready(where) if ready else None).run([listener])
 
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pointsman.kernel.ingest import Faults
-
 from pointsman.errors import invalid
+from pointsman.http import caller
 from pointsman.http.flat import Member, Post
 from pointsman.kernel import ingest
+from pointsman.kernel.ingest import Faults
 from pointsman.types import Fields, task_id
 
 
@@ -60,7 +60,7 @@ def _task(value: str, path: str) -> Faults:
 _JUDGES: Mapping[str, Callable[[str, str], Faults]] = {
     "text": ingest.faults,
     "digest": ingest.faults,
-    "caller": ingest.identifier,
+    "caller": caller.faults,
     "task": _task,
 }
 
