@@ -1,6 +1,7 @@
 """Size and shape of what comes over the wire, byte by byte: none of it is answered 5xx, none hangs, none changes a task."""
 
 import json
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,13 +31,12 @@ def everything(connection: socket.socket) -> bytes:
 
 
 def statuses(told: bytes) -> list[int]:
-    return [int(line.split()[1]) for line in told.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
+    return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", told)]
 
 
 def say(served: Served, said: bytes) -> list[int]:
     with wire(served) as connection:
         connection.sendall(said)
-        connection.shutdown(socket.SHUT_WR)
         return statuses(everything(connection))
 
 
@@ -195,6 +195,12 @@ def test_two_requests_at_once_are_answered_in_order(served: Served) -> None:
     one = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     two = b"GET /nowhere HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
     assert say(served, one + two) == [200, 404]
+
+
+def test_what_follows_a_whole_request_does_not_unsay_its_answer(served: Served) -> None:
+    one = b"GET /open HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    assert say(served, one + b"hello\r\n\r\n") == [200]
+    assert say(served, HEAD + b"Content-Length: 2\r\n\r\n{}" + b"hello\r\n\r\n") == [422]
 
 
 def test_a_wish_to_upgrade_is_passed_over(served: Served) -> None:

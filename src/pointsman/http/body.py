@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 BODY_LIMIT = 1 << 20
 BODY_SECONDS = 20.0
-LINGER_SECONDS = 2.0
+LINGER_SECONDS = 1.0
 
 
 class TooLarge(Exception):

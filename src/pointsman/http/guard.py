@@ -38,7 +38,7 @@ class Head:
     hosts: list[bytes] = field(default_factory=list[bytes])
     origins: list[bytes] = field(default_factory=list[bytes])
     lengths: int = 0
-    coded: bool = False
+    codings: list[bytes] = field(default_factory=list[bytes])
     forwarded: bool = False
 
     @classmethod
@@ -57,9 +57,14 @@ class Head:
         elif name == b"content-length":
             self.lengths += 1
         elif name == b"transfer-encoding":
-            self.coded = True
+            self.codings.append(value.lower())
         elif name in _FORWARDED or name.startswith(b"x-forwarded-"):
             self.forwarded = True
+
+    @property
+    def clean(self) -> bool:
+        """One Host, and one way at most to tell where the body ends."""
+        return len(self.hosts) == 1 and self.lengths + len(self.codings) <= 1 and self.codings in ([], [b"chunked"])
 
 
 def is_loopback(host: str) -> bool:
@@ -85,8 +90,8 @@ def judge(scope: Scope) -> Wrong | None:
     head = Head.of(scope)
     if head.size > HEAD_LIMIT:
         return Wrong(431, f"the request's head is over {HEAD_LIMIT} bytes")
-    if len(head.hosts) != 1 or head.lengths + head.coded > 1:
-        return Wrong(400, "a request has one Host, and at most one of Content-Length and Transfer-Encoding")
+    if not head.clean:
+        return Wrong(400, "a request has one Host, and one Content-Length or `Transfer-Encoding: chunked` or neither")
     client = scope.get("client")
     if head.forwarded or (client and not is_loopback(client[0])):
         return Wrong(403, _LOCAL_ONLY)

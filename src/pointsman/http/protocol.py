@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from pointsman.http.guard import HEAD_LIMIT
 
 HEAD_SECONDS = 10.0
-LINGER_SECONDS = 2.0
+LINGER_SECONDS = 1.0
 
 
 class Bounded(HttpToolsProtocol):
@@ -77,16 +77,27 @@ class Bounded(HttpToolsProtocol):
             self.transport.close()
 
     def _refuse(self, status: int, detail: str) -> None:
-        """Answer and hang up, but read and drop for a moment what still comes: closing on unread bytes would reset
-        the connection and lose the answer. While an earlier request is being answered there is nothing to say."""
+        """Take no more from this connection, and say why if the fault is in the request whose turn it is. One that
+        came whole before it is still answered, as the last."""
         self.refused = True
         self._stop_timer()
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            if self.pipeline or cycle.response_started:
+                self.transport.close()
+                return
+            if not cycle.more_body:
+                cycle.keep_alive = False
+                return
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self._answer(status, json.dumps({"detail": detail}))
+
+    def _answer(self, status: int, body: str) -> None:
+        """Hang up after a moment of reading and dropping what still comes: closing on unread bytes would reset the
+        connection and lose the answer."""
         if self.transport.is_closing():
             return
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.transport.close()
-            return
-        body = json.dumps({"detail": detail})
         self.transport.write(
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n{body}".encode()
