@@ -1,0 +1,100 @@
+"""Tasks and history as a person reads them."""
+
+from collections.abc import Sequence
+
+from pointsman.cli import output
+from pointsman.engine.queries import Entry
+from pointsman.kernel.definition import Definition, Event
+from pointsman.kernel.rules import says
+from pointsman.kernel.task import Task
+from pointsman.types import Instant, iso
+
+_SHORT = 60
+
+
+def summary(task: Task) -> str:
+    """Where a task stands, in one line."""
+    held = f", owner {task.owner}, epoch {task.epoch}" if task.owner else ""
+    return output.visible(f"task {task.id} is {task.state}, version {task.version}{held}")
+
+
+def board(tasks: Sequence[Task]) -> None:
+    rows = [(task.id, task.state, task.owner, task.version, when(task.updated_at), headline(task)) for task in tasks]
+    output.table(("id", "state", "owner", "version", "updated", "about"), rows)
+
+
+def headline(task: Task) -> str:
+    """The first words of a task: its title where it has one, else its first text."""
+    texts = [task.fields.get("title"), *task.fields.values()]
+    text = next((item for item in texts if isinstance(item, str) and item), "")
+    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+
+
+def task(task: Task, definition: Definition | None) -> None:
+    """A task in full: what it holds, what was found about it, what can happen next."""
+    output.pairs(_facts(task))
+    output.line()
+    output.pairs([(name, value) for name, value in task.fields.items()])
+    if task.evidence:
+        output.line()
+        output.table(("check", "status", "reason"), [(name, item.status, item.reason) for name, item in task.evidence.items()], "evidence")
+    if definition:
+        output.line()
+        _next(task, definition)
+
+
+def _facts(task: Task) -> list[tuple[str, object]]:
+    facts: list[tuple[str, object]] = [
+        ("task", task.id),
+        ("machine", f"{task.machine}, version {task.machine_version}"),
+        ("state", task.state),
+        ("version", task.version),
+        ("owner", f"{task.owner}, epoch {task.epoch}" if task.owner else "nobody"),
+        ("created", f"{when(task.created_at)} by {task.created_by}"),
+        ("updated", when(task.updated_at)),
+        ("digest", f"{task.digest} (revision {task.revision}; a decision on this content names it with --digest)"),
+    ]
+    return facts
+
+
+def _next(task: Task, definition: Definition) -> None:
+    """Every event that leaves this state, with who may ask for it: what unblocks the task."""
+    events = [event for event in definition.events if task.state in event.sources]
+    if not events:
+        output.line(f"{task.state} is final: nothing more happens to this task.")
+        return
+    rows = [(event.name, event.target(task.state), who(event), ", ".join(event.requires), _open(task, event)) for event in events]
+    output.table(("event", "to", "who may ask", "needs check", "open to you"), rows, "next")
+
+
+def who(event: Event) -> str:
+    return "anyone, while nobody owns it" if event.acquires else says(event.by)
+
+
+def _open(task: Task, event: Event) -> str:
+    return "yes" if event.name in task.allowed else ""
+
+
+def history(entries: Sequence[Entry], *, whole_board: bool, title: str | None = None) -> None:
+    columns = ("task", *_COLUMNS) if whole_board else _COLUMNS
+    rows = [((entry.task, *entry_row(entry)) if whole_board else entry_row(entry)) for entry in entries]
+    output.table(columns, rows, title)
+
+
+_COLUMNS = ("v", "at", "event", "from", "to", "by", "door", "note")
+
+
+def entry_row(entry: Entry) -> tuple[object, ...]:
+    return (entry.version, when(entry.at), entry.event, entry.from_state, entry.to_state, entry.by, entry.door, entry_note(entry))
+
+
+def entry_note(entry: Entry) -> str:
+    """What an entry carried besides its move: a reason, failed evidence, the fields it changed."""
+    failed = [f"{name}: {item.get('reason')}" for name, item in entry.evidence.items() if item.get("status") not in (None, "pass")]
+    fields = entry.changes.get("fields", {})
+    return "; ".join(part for part in (entry.reason or "", *failed, "set " + ", ".join(fields) if fields else "") if part)
+
+
+def when(at: Instant) -> str:
+    """To the second: the exact time is in the JSON."""
+    return iso(at)[:19].replace("T", " ") + "Z"
