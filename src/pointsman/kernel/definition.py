@@ -137,6 +137,16 @@ class Definition:
     proves: tuple[Proof, ...] = ()
     line: int = field(default=0, compare=False)
 
+    def __hash__(self) -> int:
+        """Schemas are mappings and have no hash. Name and version nearly always tell definitions apart."""
+        return hash((self.name, self.version))
+
+    @property
+    def cancels_to(self) -> str | None:
+        """Where a cancelled task goes: the final state declared for it, else the final failed one."""
+        ends = {state.outcome: state.name for state in reversed(self.states) if state.final}
+        return ends.get("cancelled", ends.get("failed"))
+
     @cached_property
     def field(self) -> Mapping[str, Field]:
         return _by_name(self.fields)

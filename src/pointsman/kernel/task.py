@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
+from pointsman.kernel.chain import same
 from pointsman.types import Fields, Instant, Json
 
 Status = Literal["pass", "fail", "error", "pending", "stale"]
@@ -101,15 +102,12 @@ def changes(before: Task | None, after: Task) -> dict[str, Json]:
     if before is None:
         return {name: plain(getattr(after, name)) for name in COVERED}
     moved: dict[str, Json] = {
-        name: plain(getattr(after, name))
-        for name in COVERED
-        if name != "fields" and getattr(after, name) != getattr(before, name)
+        name: plain(getattr(after, name)) for name in COVERED if name != "fields" and getattr(after, name) != getattr(before, name)
     }
-    moved_fields = {name: value for name, value in after.fields.items() if before.fields.get(name, _ABSENT) != value}
+    if after.fields is before.fields:
+        return moved
+    moved_fields = {name: value for name, value in after.fields.items() if name not in before.fields or not same(before.fields[name], value)}
     return moved | ({"fields": moved_fields} if moved_fields else {})
-
-
-_ABSENT = object()
 
 
 def apply(before: Task | None, task_id: str, version: int, at: Instant, moved: Mapping[str, Any]) -> Task:

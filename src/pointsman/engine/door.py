@@ -1,0 +1,51 @@
+"""Who calls, through which door, and under which idempotency key."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pointsman.errors import invalid
+from pointsman.kernel.chain import digest
+from pointsman.kernel.ingest import identifier
+from pointsman.kernel.rules import ANONYMOUS, Principal
+from pointsman.store.requests import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """How a call came in. A strict door must send an owner's epoch and the digest of what a decision judges; the
+    flat service is not strict: it knows owners by name only, and its decisions may be blind."""
+
+    name: str
+    strict: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a verb. `request` is its idempotency record; `given` says that the caller chose the key."""
+
+    by: Principal
+    door: Door
+    session: str | None
+    request: Request
+    given: bool
+
+
+def principal(by: str | Principal) -> Principal:
+    """A name as a principal with every role; names are ASCII identifiers and `anonymous` is reserved."""
+    if isinstance(by, Principal):
+        return by
+    if fault := identifier(by):
+        raise invalid(("by", fault))
+    if by.casefold() == ANONYMOUS:
+        raise invalid(("by", "this name is reserved"))
+    return Principal(by)
+
+
+def request(by: Principal, key: str | None, fresh: str, body: Mapping[str, Any]) -> Request:
+    """The caller's key bound to what was asked, or a fresh key that nobody else can ask with."""
+    if key is None:
+        return Request(by.name, fresh, "")
+    if fault := identifier(key):
+        raise invalid(("idempotency_key", fault))
+    return Request(by.name, key, digest("request", dict(body)))

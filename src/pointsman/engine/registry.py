@@ -1,0 +1,122 @@
+"""The machines this process serves and the published versions that tasks began with."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
+from typing import Any
+
+from pointsman.errors import DefinitionError, Fault, Refusal, Refused
+from pointsman.kernel.authoring import Machine
+from pointsman.kernel.bound import Bound, FunctionKey
+from pointsman.kernel.definition import Definition
+from pointsman.store import machines
+from pointsman.store.database import Database, Tx
+from pointsman.store.machines import Published
+
+Functions = dict[FunctionKey, Callable[..., Any]]
+
+
+class Registry:
+    """Bound machines by (name, version). Versions that exist only in the database are loaded when a task needs them."""
+
+    def __init__(self, served: Iterable[type[Machine]]):
+        self._functions: dict[str, Functions] = {}
+        self._bound: dict[tuple[str, int], Bound] = {}
+        self._complete: dict[str, int] = {}
+        for machine in served:
+            self._functions.setdefault(machine.definition.name, {}).update(machine.functions)
+        for machine in served:
+            self._remember(machine.definition)
+
+    @property
+    def newest(self) -> Mapping[str, Definition]:
+        """The highest version this process serves of each machine."""
+        ordered = sorted(self._bound.values(), key=lambda bound: bound.definition.version)
+        return {bound.definition.name: bound.definition for bound in ordered}
+
+    def publish(self, db: Database) -> None:
+        """Store every served version, unless the number is taken by another structure that has open tasks."""
+        rows = [(definition, self._sources(definition)) for definition in self._definitions()]
+        db.run(lambda tx: [_publish(tx, definition, sources) for definition, sources in rows])
+
+    def bound(self, tx: Tx, name: str, version: int) -> Bound:
+        """The interpreter of a version; Refused `machine_unavailable` when this process lacks a function of it."""
+        bound = self._bound.get((name, version)) or self._load(tx, name, version)
+        if bound.missing:
+            missing = ", ".join(bound.missing)
+            raise Refused(Refusal("machine_unavailable", f"{name} version {version} needs {missing}, which this process lacks"))
+        return bound
+
+    def taking_new(self, tx: Tx, name: str) -> Bound:
+        """The version that takes new tasks: the highest published number."""
+        version = machines.newest(tx, name)
+        if name not in self._functions or version is None:
+            known = ", ".join(self._functions) or "none"
+            raise Refused(Refusal("unknown_machine", f"no such machine is served here; served: {known}"))
+        return self.bound(tx, name, version)
+
+    def initial_states(self, tx: Tx, name: str) -> set[str]:
+        """The states in which tasks of any version of a machine wait to be claimed."""
+        newest = self.taking_new(tx, name).definition.version
+        if self._complete.get(name) != newest:
+            for row in machines.every(tx):
+                if row.name == name and (name, row.version) not in self._bound:
+                    self._remember(row.definition)
+            self._complete[name] = newest
+        return {bound.definition.initial for (machine, _), bound in list(self._bound.items()) if machine == name}
+
+    def warnings(self, tx: Tx) -> list[str]:
+        """What doctor says: missing functions, and bodies that changed under the same version number."""
+        found = list[str]()
+        for row in machines.every(tx):
+            bound = self._bound.get((row.name, row.version)) or self._load(tx, row.name, row.version)
+            where = f"machine {row.name} version {row.version}"
+            found += [f"{where}: this process lacks {missing}" for missing in bound.missing if machines.has_open_tasks(tx, row.name, row.version)]
+            now = self._sources(bound.definition)
+            changed = [name for name, seen in row.sources.items() if name in now and now[name] != seen]
+            found += [f"{where}: the body of {name} changed under the same number; give it a new version" for name in changed]
+        return found
+
+    def _load(self, tx: Tx, name: str, version: int) -> Bound:
+        row = machines.find(tx, name, version)
+        if row is None:
+            raise Refused(Refusal("unknown_machine", f"version {version} of {name} was never published"))
+        return self._remember(row.definition)
+
+    def _remember(self, definition: Definition) -> Bound:
+        bound = Bound(definition, self._functions.get(definition.name, {}))
+        return self._bound.setdefault((definition.name, definition.version), bound)
+
+    def _definitions(self) -> list[Definition]:
+        return [bound.definition for bound in self._bound.values()]
+
+    def _sources(self, definition: Definition) -> dict[str, str]:
+        functions = self._functions.get(definition.name, {})
+        keys = {(kind, function.name, function.version) for kind, function in definition.functions()}
+        return {f"{kind} {name} {version}": _source_hash(functions[kind, name, version]) for kind, name, version in sorted(keys & functions.keys())}
+
+
+def _publish(tx: Tx, definition: Definition, sources: Mapping[str, str]) -> None:
+    row = machines.published(definition, sources, tx.now)
+    seen = machines.find(tx, definition.name, definition.version)
+    if seen is None:
+        machines.add(tx, row)
+    elif seen.digest != row.digest:
+        _replace(tx, definition, seen, row)
+
+
+def _replace(tx: Tx, definition: Definition, seen: Published, row: Published) -> None:
+    if machines.has_open_tasks(tx, seen.name, seen.version):
+        message = f"version {seen.version} is published with another structure and has open tasks; raise `version`"
+        raise DefinitionError(seen.name, [Fault("version_taken", message, f"machine {seen.name}", definition.line)])
+    if not machines.replace(tx, row, seen.digest):
+        raise Refused(Refusal("store_busy", "another process is publishing this machine; start again"))
+
+
+def _source_hash(function: Callable[..., Any]) -> str:
+    """A function whose source cannot be found is known by its byte code."""
+    try:
+        text = inspect.getsource(function).encode()
+    except (OSError, TypeError):
+        text = getattr(getattr(function, "__code__", None), "co_code", b"")
+    return sha256(text).hexdigest()

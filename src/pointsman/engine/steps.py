@@ -1,0 +1,134 @@
+"""One colour for two callers: a verb is written once, as a generator of steps.
+
+A verb yields what has to happen (a unit of work, a read, a run of checks) and is sent the answer. `Pointsman` drives
+it by blocking, `pm.aio` by awaiting; the verb itself does not know. No thread is spent per call.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+
+from pointsman.errors import StoreError
+from pointsman.kernel.bound import Judgement
+from pointsman.store.database import Database, Tx
+
+if TYPE_CHECKING:
+    from pointsman.engine.pointsman import Aio, Pointsman, View
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Step(Protocol):
+    def run(self, db: Database) -> Any: ...
+
+    def start(self, db: Database) -> "Future[Any]": ...
+
+
+Steps = Generator[Step, Any, T]
+
+
+class Write(Generic[T]):
+    """A unit of work; its answer comes after COMMIT."""
+
+    def __init__(self, unit: Callable[[Tx], T]):
+        self.unit = unit
+
+    def run(self, db: Database) -> T:
+        return db.run(self.unit)
+
+    def start(self, db: Database) -> "Future[T]":
+        return db.submit(self.unit)
+
+
+class Read(Generic[T]):
+    """A unit that only reads, on a snapshot."""
+
+    def __init__(self, unit: Callable[[Tx], T]):
+        self.unit = unit
+
+    def run(self, db: Database) -> T:
+        return db.read(self.unit)
+
+    def start(self, db: Database) -> "Future[T]":
+        return db.submit_read(self.unit)
+
+
+class Judge:
+    """Wait for judgements that are being made."""
+
+    def __init__(self, futures: Sequence["Future[Judgement]"]):
+        self.futures = futures
+
+    def run(self, db: Database) -> list[Judgement]:
+        return [future.result() for future in self.futures]
+
+    def start(self, db: Database) -> "Future[list[Judgement]]":
+        whole: Future[list[Judgement]] = Future()
+        left = iter(self.futures)
+
+        def next_one(_: object) -> None:
+            following = next(left, None)
+            if following is None:
+                whole.set_result([future.result() for future in self.futures])
+            else:
+                following.add_done_callback(next_one)
+
+        next_one(None)
+        return whole
+
+
+def durable(unit: Callable[[Tx, bool], T]) -> Steps[T]:
+    """Run a unit; when its COMMIT is unknown, run it again: `unit(tx, True)` first looks for its own request."""
+    try:
+        return (yield Write(lambda tx: unit(tx, False)))
+    except StoreError as error:
+        if error.outcome != "unknown":
+            raise
+    return (yield Write(lambda tx: unit(tx, True)))
+
+
+def drive(steps: Steps[T], db: Database) -> T:
+    """Blocking."""
+    answer, error = None, None
+    while True:
+        try:
+            step = steps.throw(error) if error else steps.send(answer)
+        except StopIteration as end:
+            return end.value
+        try:
+            answer, error = step.run(db), None
+        except Exception as raised:  # noqa: BLE001 - handed to the verb, which decides
+            error = raised
+
+
+async def adrive(steps: Steps[T], db: Database) -> T:
+    """Awaiting."""
+    answer, error = None, None
+    while True:
+        try:
+            step = steps.throw(error) if error else steps.send(answer)
+        except StopIteration as end:
+            return end.value
+        try:
+            answer, error = await asyncio.wrap_future(step.start(db)), None
+        except Exception as raised:  # noqa: BLE001 - handed to the verb, which decides
+            error = raised
+
+
+class verb(Generic[P, T]):  # noqa: N801 - a decorator reads in lower case
+    """Makes a generator method blocking on `Pointsman` and awaitable on `pm.aio`."""
+
+    def __init__(self, steps: "Callable[Concatenate[View, P], Steps[T]]"):
+        self.steps = steps
+        self.__doc__ = steps.__doc__
+
+    @overload
+    def __get__(self, view: "Pointsman", kind: type | None = None) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, view: "Aio", kind: type | None = None) -> Callable[P, Awaitable[T]]: ...
+    def __get__(self, view: Any, kind: type | None = None) -> Any:
+        if view is None:
+            return self
+        return lambda *args, **kwargs: view.drive(self.steps(view, *args, **kwargs))

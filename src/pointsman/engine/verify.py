@@ -1,0 +1,102 @@
+"""Does the past still say what it said? Recompute every hash, refold every task, compare the live rows.
+
+Each fault names the first bad entry of its task and what is wrong with it. Tasks are read page by page, each page on
+one snapshot, so verification runs beside live work.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pointsman.engine.queries import step
+from pointsman.engine.registry import Registry
+from pointsman.kernel.chain import GENESIS
+from pointsman.kernel.task import Task
+from pointsman.store import history, judgements, machines, tasks
+from pointsman.store.database import Database, Row, Tx
+from pointsman.store.history import Recorded
+
+PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A fault, with the task and the version of the entry where they are known."""
+
+    what: str
+    task: str | None = None
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    tasks: int
+    entries: int
+    faults: tuple[Broken, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.faults
+
+
+def verify(db: Database, registry: Registry) -> Report:
+    faults = db.read(_outside_tasks)
+    counted = entries = after = 0
+    while page := db.read(lambda tx, after=after: _page(tx, registry, after)):
+        for key, count, fault in page:
+            after, counted, entries = key, counted + 1, entries + count
+            faults += [fault] if fault else []
+    return Report(counted, entries, tuple(faults))
+
+
+def _page(tx: Tx, registry: Registry, after: int) -> list[tuple[int, int, Broken | None]]:
+    return [(row[0], *_task(tx, registry, row)) for row in tx("tasks_after", after=after, limit=PAGE)]
+
+
+def _task(tx: Tx, registry: Registry, row: Row) -> tuple[int, Broken | None]:
+    task_id = row[1]
+    entries = history.of_task(tx, task_id)
+    task, head = None, GENESIS
+    for version, entry in enumerate(entries, 1):
+        if what := history.broken(entry, head, version):
+            return len(entries), Broken(what, task_id, version)
+        task, head = step(task, entry), entry.hash
+        if what := _unlike(entry, task):
+            return len(entries), Broken(what, task_id, version)
+    if task is None:
+        return 0, Broken("a task without history", task_id)
+    return len(entries), _live(tx, registry, row, task, head)
+
+
+def _unlike(entry: Recorded, task: Task) -> str | None:
+    """The columns of an entry that its payload must bear out."""
+    link = entry.link
+    if (link.to_state, link.epoch) != (task.state, task.epoch):
+        return "its columns and its payload disagree"
+    return None
+
+
+def _live(tx: Tx, registry: Registry, row: Row, task: Task, head: str) -> Broken | None:
+    published = machines.find(tx, task.machine, task.machine_version)
+    if published is None:
+        return Broken("its machine version was never published", task.id, task.version)
+    final = published.definition.state[task.state].final
+    expected = tasks.columns(task, final=final, head=head) | {"key": row[0], "place": tasks.place(task)}
+    for name, value in zip((*tasks.COLUMNS, "final", "place"), row, strict=True):
+        if value != expected[name]:
+            return Broken(f"the live row's {name} is not what history says", task.id, task.version)
+    return None
+
+
+def _outside_tasks(tx: Tx) -> list[Broken]:
+    faults = [Broken(f"machine {row.name} version {row.version} was altered") for row in machines.every(tx) if not row.sound]
+    faults += [Broken(f"a stray {what} stands in the store (key {key})") for what, key in tx("stray_entries")]
+    faults += [Broken(f"the request {key!r} of {by} does not match history", task) for by, key, task in tx("unmatched_requests")]
+    faults += [Broken(f"the judgement of {row.check} was altered", row.task) for row in _judgements(tx) if not row.sound]
+    return faults
+
+
+def _judgements(tx: Tx) -> Iterator[judgements.Kept]:
+    last = None
+    while page := judgements.after(tx, last, PAGE):
+        yield from page
+        last = page[-1]

@@ -1,0 +1,99 @@
+"""A definition joined with the functions it names: what the interpreter runs.
+
+This is the one place where an author's code is called. Whatever it does wrong becomes a verdict in error: it
+never passes, and never takes the decision down with it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pointsman.kernel.chain import digest
+from pointsman.kernel.definition import Check, Definition, Function
+from pointsman.kernel.ingest import clean, faults
+from pointsman.kernel.rules import Principal
+from pointsman.kernel.task import Status, Task
+from pointsman.kernel.verdict import Verdict
+from pointsman.types import Fields, Instant, Json
+
+FunctionKey = tuple[str, str, int]
+REASON_LIMIT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that a guard may see."""
+
+    task: Task
+    args: Mapping[str, Json]
+    by: Principal
+    now: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A check's answer about one set of inputs."""
+
+    status: Status
+    reason: str
+    detail: Json = None
+
+
+@dataclass(frozen=True)
+class Bound:
+    definition: Definition
+    functions: Mapping[FunctionKey, Callable[..., Any]]
+
+    @cached_property
+    def missing(self) -> tuple[str, ...]:
+        """Functions that the definition names and this process lacks."""
+        needed = ((kind, function.name, function.version) for kind, function in self.definition.functions())
+        return tuple(f"{kind} {name} version {version}" for kind, name, version in needed if (kind, name, version) not in self.functions)
+
+    def inputs(self, check: Check, fields: Mapping[str, Json]) -> Fields | None:
+        """What the check reads; None while content it needs is null, and then it is not called."""
+        if any(fields[name] is None and not takes_null for name, takes_null in check.reads):
+            return None
+        return {name: fields[name] for name, _ in check.reads}
+
+    def judge(self, check: Check, inputs: Fields) -> Judgement:
+        """Run a check. Only a clear `Verdict` counts; anything else is an error."""
+        try:
+            return _judgement(self._call("check", check.function)(**inputs))
+        except Exception as error:  # noqa: BLE001 - an author's code may raise anything; it must not pass
+            return errored(f"{type(error).__name__}: {error}")
+
+    def guard(self, function: Function, facts: Facts) -> Verdict:
+        try:
+            answer = self._call("guard", function)(facts)
+        except Exception as error:  # noqa: BLE001 - as above: a guard that raises says no
+            return Verdict(False, clean(f"guard error: {type(error).__name__}: {error}")[:REASON_LIMIT])
+        if isinstance(answer, Verdict):
+            return answer
+        return Verdict(answer is True, "" if answer is True else f"{function.name} is not true")
+
+    def compute(self, fields: Mapping[str, Json]) -> Fields:
+        """Every computed field from these fields. A raising function is an author's fault and refuses the change."""
+        return {c.name: self._call("computed", c.function)(**{name: fields[name] for name in c.reads}) for c in self.definition.computed}
+
+    def _call(self, kind: str, function: Function) -> Callable[..., Any]:
+        return self.functions[kind, function.name, function.version]
+
+
+def errored(reason: str) -> Judgement:
+    """A judgement that could not be made."""
+    return Judgement("error", clean(f"check error: {reason}")[:REASON_LIMIT])
+
+
+def _judgement(answer: Any) -> Judgement:
+    if not isinstance(answer, Verdict) or not isinstance(answer.ok, bool) or not isinstance(answer.reason, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return errored("the check did not answer with a Verdict")
+    if found := faults(answer.detail, "detail"):
+        return errored(f"the verdict's {found[0][0]}: {found[0][1]}")
+    return Judgement("pass" if answer.ok else "fail", clean(answer.reason)[:REASON_LIMIT], answer.detail)
+
+
+def inputs_digest(check: Check, inputs: Fields) -> str:
+    """Binds a judgement to the check's name and version and to exactly what it read."""
+    return digest("inputs", [check.name, check.function.name, check.function.version, inputs])

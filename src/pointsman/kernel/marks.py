@@ -1,0 +1,283 @@
+"""The words of a machine's class body. Each only remembers what was written; the class closes them into a `Definition`.
+
+    a >> b          one move                (a | b) >> c    from several states
+    ~(a | b) >> c   from every state that is neither a nor b and not final
+
+`>>` binds tighter than `|`, so `a | b >> c` would mean something else: such spellings raise a TypeError that says so.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, Never, ParamSpec, TypeAlias, TypeVar, overload
+
+from pointsman.kernel.rules import Rule, anyone
+from pointsman.types import Duration, Json, minutes
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a check found. `reason` is shown to whoever proposed; `detail` is kept with the evidence."""
+
+    ok: bool
+    reason: str = ""
+    detail: Json = None
+
+
+# ── states and moves ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class States:
+    """One or several states as the source of a move; with `~`, every other one that is not final."""
+
+    def __init__(self, members: "tuple[State, ...]", others: bool = False):
+        self.members = members
+        self.others = others
+
+    def __rshift__(self, target: "State") -> "Moves":
+        if not isinstance(target, State):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError("a move leads to one state: write `(a | b) >> c`")
+        return Moves(self, target)
+
+    def __or__(self, other: "States") -> "States":
+        if isinstance(other, Moves):
+            raise TypeError("`a | b >> c` means `a | (b >> c)`: write `(a | b) >> c`")
+        if not isinstance(other, States):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return NotImplemented
+        if self.others or other.others:
+            raise TypeError("`~` stands outermost: write `~(a | b) >> c`")
+        return States(self.members + other.members)
+
+    def __invert__(self) -> "States":
+        if self.others:
+            raise TypeError("`~` stands once, outermost: write `~(a | b) >> c`")
+        return States(self.members, others=True)
+
+    def __bool__(self) -> bool:
+        raise TypeError("combine states with |; `and`, `or` and `not` would drop one of them")
+
+
+class State(States):
+    """A place a task can be in. A `lease` says how long an owner holds the task here without a call; `on_lapse` where it
+    goes when somebody else takes it over ("same", or a state; the initial one if not said). A `deadline` says how long
+    it may wait here, `on_deadline` what then ("remind", or the name of an event)."""
+
+    def __init__(
+        self,
+        *,
+        initial: bool = False,
+        final: bool = False,
+        outcome: Literal["failed", "cancelled"] | None = None,
+        lease: Duration | None = None,
+        on_lapse: "State | str | None" = None,
+        deadline: Duration | None = None,
+        on_deadline: str | None = None,
+    ):
+        super().__init__((self,))
+        self.initial, self.final, self.outcome = initial, final, outcome
+        self.lease, self.on_lapse = lease, on_lapse
+        self.deadline, self.on_deadline = deadline, on_deadline
+
+
+class Moves:
+    """Sources and one target."""
+
+    def __init__(self, sources: States, target: State):
+        self.sources = sources
+        self.target = target
+
+    def __rshift__(self, target: Never) -> "Moves":
+        raise TypeError("`a >> b >> c` is two moves: write `a >> b, b >> c`")
+
+    def __or__(self, other: Never) -> "Moves":
+        raise TypeError("`a >> b | c` means `(a >> b) | c`: write `a >> b, a >> c` in two events, or `(a | c) >> b`")
+
+    def __bool__(self) -> bool:
+        raise TypeError("list moves with commas; `and`, `or` and `not` would drop one of them")
+
+
+# ── fields ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class FieldMark:
+    kind: Literal["note", "result"]
+    default: Any
+
+
+def note(default: Any = None) -> Any:
+    """Words about the work: not part of the content that gates bind to. Typed Any so that it fits every annotation."""
+    return FieldMark("note", default)
+
+
+def result(default: Any = None) -> Any:
+    """What an effect brought back: not part of the content that gates bind to."""
+    return FieldMark("result", default)
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalMark:
+    field: str
+    default: Any
+
+
+def optional(field: str, default: Any = None) -> OptionalMark:
+    """An argument that may be absent or null; then the event sets `default`."""
+    return OptionalMark(field, default)
+
+
+# ── functions ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckMark(Generic[P]):
+    function: Callable[P, Verdict]
+    version: int
+    eager: bool
+    timeout: Duration
+    opinion: bool
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Verdict:
+        return self.function(*args, **kwargs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComputedMark(Generic[P, R]):
+    function: Callable[P, R]
+    version: int
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GuardMark(Generic[P]):
+    function: Callable[P, bool]
+    version: int
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> bool:
+        return self.function(*args, **kwargs)
+
+
+TIMEOUT = minutes(1)
+
+
+@overload
+def check(
+    function: Callable[P, Verdict], /, *, version: int = 1, eager: bool = False, timeout: Duration = TIMEOUT, opinion: bool = False
+) -> CheckMark[P]: ...
+@overload
+def check(
+    *, version: int = 1, eager: bool = False, timeout: Duration = TIMEOUT, opinion: bool = False
+) -> Callable[[Callable[P, Verdict]], CheckMark[P]]: ...
+def check(
+    function: Callable[..., Verdict] | None = None,
+    /,
+    *,
+    version: int = 1,
+    eager: bool = False,
+    timeout: Duration = TIMEOUT,
+    opinion: bool = False,
+) -> Any:
+    """A judgement of content: a function of content fields, named as its parameters, that returns a `Verdict`.
+
+    Raise `version` when its meaning changes. An `eager` check is cheap and pure and is judged at every change of content;
+    another one runs when an event requires it, outside any transaction, for at most `timeout`. An `opinion` is a
+    verdict that no proof counts."""
+
+    def mark(function: Callable[..., Verdict]) -> CheckMark[...]:
+        return CheckMark(_plain(function), version, eager, timeout, opinion)
+
+    return mark if function is None else mark(function)
+
+
+@overload
+def computed(function: Callable[P, R], /, *, version: int = 1) -> ComputedMark[P, R]: ...
+@overload
+def computed(*, version: int = 1) -> Callable[[Callable[P, R]], ComputedMark[P, R]]: ...
+def computed(function: Callable[..., Any] | None = None, /, *, version: int = 1) -> Any:
+    """A stored pure function of content fields, named as its parameters; its return annotation is its type."""
+
+    def mark(function: Callable[..., Any]) -> ComputedMark[..., Any]:
+        return ComputedMark(_plain(function), version)
+
+    return mark if function is None else mark(function)
+
+
+@overload
+def guard(function: Callable[P, bool], /, *, version: int = 1) -> GuardMark[P]: ...
+@overload
+def guard(*, version: int = 1) -> Callable[[Callable[P, bool]], GuardMark[P]]: ...
+def guard(function: Callable[..., bool] | None = None, /, *, version: int = 1) -> Any:
+    """A pure predicate inside the decision, for an event's `when`."""
+
+    def mark(function: Callable[..., bool]) -> GuardMark[...]:
+        return GuardMark(_plain(function), version)
+
+    return mark if function is None else mark(function)
+
+
+def _plain(function: Any) -> Any:
+    return function.__func__ if isinstance(function, staticmethod) else function  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
+# ── events and proofs ────────────────────────────────────────────────────────────────────────────────────────────
+
+Checks: TypeAlias = CheckMark[...]
+Guards: TypeAlias = GuardMark[...] | Callable[..., bool]
+Sets: TypeAlias = str | OptionalMark
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventMark:
+    moves: tuple[Moves, ...]
+    by: Rule = anyone
+    sets: tuple[Sets, ...] = ()
+    requires: tuple[Checks, ...] = ()
+    otherwise: State | None = None
+    acquires: bool = False
+    when: tuple[Guards, ...] = ()
+    tool: str | None = None
+
+
+class Event(EventMark):
+    """A named request to move a task.
+
+    `by` says who may propose it, `sets` names the fields its arguments set, `requires` the checks that must pass on the
+    proposed content, `otherwise` the state taken, draft and evidence kept, when one fails. An event that `acquires` makes
+    the proposer the owner. `when` are guards. `tool` names it for agents."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        *moves: Moves,
+        by: Rule = anyone,
+        sets: Sets | tuple[Sets, ...] = (),
+        requires: Checks | tuple[Checks, ...] = (),
+        otherwise: State | None = None,
+        acquires: bool = False,
+        when: Guards | tuple[Guards, ...] = (),
+        tool: str | None = None,
+    ):
+        for move in moves:
+            if not isinstance(move, Moves):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError("an event is made of moves such as `a >> b`; write `(a | b) >> c` for several sources")
+        super().__init__(moves, by, _several(sets), _several(requires), otherwise, acquires, _several(when), tool)
+
+
+def _several(items: Any) -> tuple[Any, ...]:
+    return items if isinstance(items, tuple) else (items,)  # pyright: ignore[reportUnknownVariableType]
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    state: State
+    event: Event
+
+
+def always(state: State, event: Event) -> Always:
+    """On every path to `state`, `event` comes after the last change of content."""
+    return Always(state, event)

@@ -1,0 +1,32 @@
+"""Every column of every table is one of three things, declared here once; tests walk this table.
+
+`covered`: hashed, so altering it is found. `derived`: recomputable from covered columns, so altering it is found by
+recomputing. `volatile`: neither; nothing that matters may rest on it.
+"""
+
+from collections.abc import Mapping
+
+COVERED, DERIVED, VOLATILE = "covered", "derived", "volatile"
+
+
+def _columns(**kinds: str) -> dict[str, str]:
+    return {column: kind for kind, names in kinds.items() for column in names.split()}
+
+
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "machines": _columns(covered="name version digest form functions published_at hash"),
+    "tasks": _columns(
+        covered="id machine machine_version state version revision digest fields owner owner_root session epoch priority evidence "
+        "contributors decisions created_by created_at updated_at head",
+        derived="key final place",
+    ),
+    "entries": _columns(
+        covered="version at kind event from_state to_state by session door auth epoch payload_digest request_key request_digest "
+        "format previous hash",
+        derived="key task",
+    ),
+    "payloads": _columns(covered="nonce body", derived="entry"),
+    "requests": _columns(derived="principal key digest task version at"),
+    "judgements": _columns(covered="task check_name inputs_digest status reason detail at hash"),
+    "refusals": _columns(volatile="key at task event by door code detail"),
+}

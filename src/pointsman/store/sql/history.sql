@@ -1,0 +1,53 @@
+-- name: add_entry :one
+INSERT INTO entries (
+    task, version, at, kind, event, from_state, to_state, by, session, door, auth, epoch, payload_digest, request_key,
+    request_digest, format, previous, hash
+) VALUES (
+    :task, :version, :at, :kind, :event, :from_state, :to_state, :by, :session, :door, :auth, :epoch, :payload_digest, :request_key,
+    :request_digest, :format, :previous, :hash
+)
+RETURNING key;
+
+-- name: add_payload :none
+INSERT INTO payloads (entry, nonce, body) VALUES (:entry, :nonce, :body);
+
+-- name: entries_of :many
+-- A task's history with payloads, oldest first, up to a version.
+SELECT e.key, t.id, e.version, e.at, e.kind, e.event, e.from_state, e.to_state, e.by, e.session, e.door, e.auth, e.epoch, e.payload_digest, e.request_key, e.request_digest, e.format, e.previous, e.hash, p.nonce, p.body
+FROM entries AS e
+JOIN tasks AS t ON t.key = e.task
+LEFT JOIN payloads AS p ON p.entry = e.key
+WHERE t.id = :task AND e.version <= :upto
+ORDER BY e.version;
+
+-- name: latest_entries_of :many
+-- The last entries of one task, newest first.
+SELECT e.key, t.id, e.version, e.at, e.kind, e.event, e.from_state, e.to_state, e.by, e.session, e.door, e.auth, e.epoch, e.payload_digest, e.request_key, e.request_digest, e.format, e.previous, e.hash, p.nonce, p.body
+FROM entries AS e
+JOIN tasks AS t ON t.key = e.task
+LEFT JOIN payloads AS p ON p.entry = e.key
+WHERE t.id = :task
+ORDER BY e.version DESC
+LIMIT :limit;
+
+-- name: latest_entries :many
+-- The last entries of the whole board, newest first.
+SELECT e.key, t.id, e.version, e.at, e.kind, e.event, e.from_state, e.to_state, e.by, e.session, e.door, e.auth, e.epoch, e.payload_digest, e.request_key, e.request_digest, e.format, e.previous, e.hash, p.nonce, p.body
+FROM entries AS e
+JOIN tasks AS t ON t.key = e.task
+LEFT JOIN payloads AS p ON p.entry = e.key
+ORDER BY e.key DESC
+LIMIT :limit;
+
+-- name: stray_entries :many
+-- Entries that belong to no task, and payloads that belong to no entry.
+SELECT 'entry' AS what, e.key AS key
+FROM entries AS e
+LEFT JOIN tasks AS t ON t.key = e.task
+WHERE t.key IS NULL
+UNION ALL
+SELECT 'payload' AS what, p.entry AS key
+FROM payloads AS p
+LEFT JOIN entries AS e ON e.key = p.entry
+WHERE e.key IS NULL
+ORDER BY what, key;

@@ -1,0 +1,17 @@
+-- name: find_request :one?
+-- What was answered under an idempotency key.
+SELECT digest, task, version
+FROM requests
+WHERE principal = :principal AND key = :key;
+
+-- name: add_request :none
+INSERT INTO requests (principal, key, digest, task, version, at) VALUES (:principal, :key, :digest, :task, :version, :at);
+
+-- name: unmatched_requests :many
+-- Requests that do not stand in history as they say.
+SELECT r.principal, r.key, r.task
+FROM requests AS r
+LEFT JOIN tasks AS t ON t.id = r.task
+LEFT JOIN entries AS e ON e.task = t.key AND e.version = r.version
+WHERE e.key IS NULL OR e.by <> r.principal OR e.request_key <> r.key OR e.request_digest <> r.digest OR e.at <> r.at
+ORDER BY r.principal, r.key;

@@ -1,0 +1,130 @@
+-- name: find_task :one?
+-- A task by id, locked for a decision.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+FROM tasks
+WHERE id = :id
+/*lock*/;
+
+-- name: next_claimable :one?
+-- The first unowned task of a machine in its initial state, by place.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+FROM tasks
+WHERE final = 0 AND owner IS NULL AND machine = :machine AND state = :state
+ORDER BY place, key
+LIMIT 1
+/*lock:skip*/;
+
+-- name: add_task :one
+INSERT INTO tasks (
+    id, machine, machine_version, state, final, version, revision, digest, fields, owner, owner_root, session, epoch,
+    priority, place, evidence, contributors, decisions, created_by, created_at, updated_at, head
+) VALUES (
+    :id, :machine, :machine_version, :state, :final, :version, :revision, :digest, :fields, :owner, :owner_root, :session, :epoch,
+    :priority, :place, :evidence, :contributors, :decisions, :created_by, :created_at, :updated_at, :head
+)
+RETURNING key;
+
+-- name: advance_task :one?
+-- The step's new row, only while the task still is what was read.
+UPDATE tasks
+SET state = :state, final = :final, version = :version, revision = :revision, digest = :digest, fields = :fields, owner = :owner,
+    owner_root = :owner_root, session = :session, epoch = :epoch, evidence = :evidence, contributors = :contributors,
+    decisions = :decisions, updated_at = :updated_at, head = :head
+WHERE key = :key AND version = :expected_version AND epoch = :expected_epoch
+RETURNING version;
+
+-- name: tasks_after :many
+-- Every task row in key order, for verification.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, final, place
+FROM tasks
+WHERE key > :after
+ORDER BY key
+LIMIT :limit;
+
+-- name: count_tasks :many
+-- How many tasks of each machine version stand in each state.
+SELECT machine, machine_version, state, count(*) AS tasks
+FROM tasks
+GROUP BY machine, machine_version, state
+ORDER BY machine, machine_version, state;
+
+-- name: open_tasks_of :one
+-- Whether tasks of a machine version are still open.
+SELECT EXISTS (
+    SELECT 1 FROM tasks WHERE final = 0 AND machine = :machine AND machine_version = :machine_version
+) AS open_tasks;
+
+-- name: list_by_created_at :many
+-- A page in order of creation.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+FROM tasks
+WHERE (created_at, id) > (:after, :after_id)
+    AND (:machine IS NULL OR machine = :machine)
+    AND (:owner IS NULL OR owner = :owner)
+    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
+    AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
+ORDER BY created_at, id
+LIMIT :limit;
+
+-- name: list_by_updated_at :many
+-- A page in order of the last entry.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+FROM tasks
+WHERE (updated_at, id) > (:after, :after_id)
+    AND (:machine IS NULL OR machine = :machine)
+    AND (:owner IS NULL OR owner = :owner)
+    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
+    AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
+ORDER BY updated_at, id
+LIMIT :limit;
+
+-- name: list_by_priority :many
+-- A page in the order in which tasks are claimed.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+FROM tasks
+WHERE (place, id) > (:after, :after_id)
+    AND (:machine IS NULL OR machine = :machine)
+    AND (:owner IS NULL OR owner = :owner)
+    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
+    AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
+ORDER BY place, id
+LIMIT :limit;
+
+-- name: list_open_by_created_at :many
+-- The same, without tasks in a final state.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+FROM tasks
+WHERE final = 0
+    AND (created_at, id) > (:after, :after_id)
+    AND (:machine IS NULL OR machine = :machine)
+    AND (:owner IS NULL OR owner = :owner)
+    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
+    AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
+ORDER BY created_at, id
+LIMIT :limit;
+
+-- name: list_open_by_updated_at :many
+-- The same, without tasks in a final state.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+FROM tasks
+WHERE final = 0
+    AND (updated_at, id) > (:after, :after_id)
+    AND (:machine IS NULL OR machine = :machine)
+    AND (:owner IS NULL OR owner = :owner)
+    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
+    AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
+ORDER BY updated_at, id
+LIMIT :limit;
+
+-- name: list_open_by_priority :many
+-- The same, without tasks in a final state.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+FROM tasks
+WHERE final = 0
+    AND (place, id) > (:after, :after_id)
+    AND (:machine IS NULL OR machine = :machine)
+    AND (:owner IS NULL OR owner = :owner)
+    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
+    AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
+ORDER BY place, id
+LIMIT :limit;

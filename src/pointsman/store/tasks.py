@@ -1,0 +1,108 @@
+"""The tasks table: the current row of each task, which folding its history must give back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pointsman.kernel.chain import canonical, parse
+from pointsman.kernel.task import Task, parsed, plain
+from pointsman.store.database import Row, Tx
+from pointsman.types import Instant, minutes
+
+Order = Literal["created_at", "updated_at", "priority"]
+PRIORITY_STEP = minutes(1)
+"""One step of priority is worth this much waiting, so a higher one goes ahead and nothing starves."""
+
+FIRST = (-(2**63), "")
+JSON_COLUMNS = ("fields", "evidence", "contributors", "decisions")
+COLUMNS = (
+    "key id machine machine_version state version revision digest fields owner owner_root session epoch priority evidence "
+    "contributors decisions created_by created_at updated_at head"
+).split()
+_KEPT = [name for name in COLUMNS if name not in ("key", "head", *JSON_COLUMNS)]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A task with its row key and the hash of its last entry."""
+
+    key: int
+    task: Task
+    head: str
+
+
+def stored(row: Row) -> Stored:
+    values = dict(zip(COLUMNS, row, strict=False))
+    key, head = values.pop("key"), values.pop("head")
+    for name in JSON_COLUMNS:
+        values[name] = parsed(name, parse(values[name]))
+    return Stored(key, Task(**values), head)
+
+
+def place(task: Task) -> Instant:
+    """The stored rank of a task in its queue, lower first: when it came, less a step per priority."""
+    return task.created_at - task.priority * PRIORITY_STEP
+
+
+def columns(task: Task, *, final: bool, head: str) -> dict[str, Any]:
+    """A task as the parameters of its row."""
+    values = {name: getattr(task, name) for name in _KEPT}
+    values |= {name: canonical(plain(getattr(task, name))) for name in JSON_COLUMNS}
+    return values | {"final": int(final), "head": head}
+
+
+def find(tx: Tx, task_id: str) -> Stored | None:
+    row = tx("find_task", id=task_id)
+    return None if row is None else stored(row)
+
+
+def next_claimable(tx: Tx, machine: str, state: str) -> Stored | None:
+    row = tx("next_claimable", machine=machine, state=state)
+    return None if row is None else stored(row)
+
+
+def add(tx: Tx, task: Task, *, final: bool, head: str) -> int:
+    """Insert a new task; its key."""
+    key: int = tx("add_task", **columns(task, final=final, head=head), place=place(task))[0]
+    return key
+
+
+_FIXED = ("id", "machine", "machine_version", "priority", "created_by", "created_at")
+
+
+def advance(tx: Tx, before: Stored, after: Task, *, final: bool, head: str) -> bool:
+    """Write the step's row while it still is what was read; False when it is not."""
+    values = columns(after, final=final, head=head)
+    for name in _FIXED:
+        del values[name]
+    expected = {"expected_version": before.task.version, "expected_epoch": before.task.epoch}
+    return tx("advance_task", key=before.key, **expected, **values) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which tasks a list holds. `inbox` is a name: what it owns and what waits unowned in state `initial`."""
+
+    machine: str | None = None
+    states: Sequence[str] | None = None
+    owner: str | None = None
+    open: bool = False
+    inbox: str | None = None
+    initial: str | None = None
+
+
+def page(tx: Tx, wanted: Filter, order: Order, limit: int, after: Task | None) -> list[Task]:
+    """Up to `limit` tasks that follow `after` in this order, ties by id."""
+    start = FIRST if after is None else (place(after) if order == "priority" else getattr(after, order), after.id)
+    rows = tx(
+        f"list_{'open_' if wanted.open else ''}by_{order}",
+        after=start[0],
+        after_id=start[1],
+        machine=wanted.machine,
+        owner=wanted.owner,
+        states=None if wanted.states is None else canonical(list(wanted.states)),
+        inbox=wanted.inbox,
+        initial=wanted.initial,
+        limit=limit,
+    )
+    return [stored(row).task for row in rows]
