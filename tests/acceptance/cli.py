@@ -51,7 +51,12 @@ def run(cwd: Path, *argv: str, env: Mapping[str, str] | None = None, stdin: str 
 def serving(cwd: Path, *argv: str) -> Iterator[dict[str, Any]]:
     """A server on a free port, as its ready line describes it; stopped with SIGTERM, which must end in status 0."""
     process = subprocess.Popen(
-        [*COMMAND, "serve", "--port", "0", "--json", *argv], cwd=cwd, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, "serve", "--port", "0", "--json", *argv],
+        cwd=cwd,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         assert process.stdout is not None

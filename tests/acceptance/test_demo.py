@@ -58,7 +58,14 @@ def test_elsewhere_than_on_a_terminal_it_is_plain_text(tmp_path: Path) -> None:
     ended = run(tmp_path, "demo")
     assert (ended.status, ended.err) == (0, "")
     assert "\x1b" not in ended.out
-    for words in ("One gets it", "already_claimed (7 times)", "draft shorter than 40 characters", "self_approval", "stale_content", "verified"):
+    for words in (
+        "One gets it",
+        "already_claimed (7 times)",
+        "draft shorter than 40 characters",
+        "self_approval",
+        "stale_content",
+        "verified",
+    ):
         assert words in ended.out
     assert "\t".join(["v", "at", "event"]) in ended.out
 

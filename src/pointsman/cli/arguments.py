@@ -3,14 +3,13 @@
 What does not parse as JSON is passed on as text, so that the engine, not the command line, says what is wrong with it.
 """
 
-import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from pointsman.errors import invalid
+from pointsman.errors import Refused, invalid
 from pointsman.kernel.definition import Definition, Schema
+from pointsman.kernel.ingest import parse
 from pointsman.types import Fields, Json
 
 
@@ -29,20 +28,23 @@ def arguments(given: Sequence[str] | None, definition: Definition | None) -> Fie
 
 
 def value(text: str, schema: Schema) -> Json:
-    """Text as it stands where text is possible; else the JSON it spells, with unique keys and finite numbers."""
-    if holds_text(schema):
+    """Text as it stands where text is possible; else the JSON it spells."""
+    if holds_text(schema, schema):
         return text
     try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
-    except (ValueError, RecursionError):
+        return parse(text.encode())
+    except (Refused, UnicodeEncodeError):
         return text
 
 
-def holds_text(schema: Schema) -> bool:
-    kinds = schema.get("type")
-    if kinds == "string" or (isinstance(kinds, list) and "string" in kinds):
+def holds_text(schema: Schema, root: Schema) -> bool:
+    """Whether some text fits: a string, a choice that has text in it, or a reference to either."""
+    if schema.get("type") == "string" or any(isinstance(item, str) for item in schema.get("enum", ())):
         return True
-    return any(holds_text(choice) for word in ("anyOf", "oneOf") for choice in schema.get(word, ()))
+    choices = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    if "$ref" in schema:
+        choices.append(root["$defs"][schema["$ref"].rpartition("/")[2]])
+    return any(holds_text(choice, root) for choice in choices)
 
 
 def _read(name: str, text: str) -> str:
@@ -56,13 +58,3 @@ def _read(name: str, text: str) -> str:
         raise invalid((f"--arg {name}", f"{text[1:]} is not UTF-8 text")) from exc
     except OSError as exc:
         raise invalid((f"--arg {name}", f"cannot read {text[1:]}: {exc.strerror}")) from exc
-
-
-def _no_constant(_: str) -> Json:
-    raise ValueError("JSON numbers are finite")
-
-
-def _unique(pairs: Sequence[tuple[str, Any]]) -> Mapping[str, Any]:
-    if len(values := dict(pairs)) < len(pairs):
-        raise ValueError("JSON keys are unique")
-    return values

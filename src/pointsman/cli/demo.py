@@ -14,6 +14,7 @@ from pointsman.config import SQLITE, settings
 from pointsman.engine.pointsman import Pointsman
 from pointsman.engine.queries import Entry
 from pointsman.errors import FAILED, Refusal
+from pointsman.kernel.task import Task
 
 INTRO = """\
 Pointsman decides what may happen to a piece of work. Agents and people only propose;
@@ -77,9 +78,16 @@ def _tell(number: int, step: Step) -> None:
 
 def _answers(step: Step) -> Iterable[tuple[Part, ...]]:
     """One line for each kind of answer: losers of a race that heard the same are told together."""
-    for answer in (answer for _, answer in step.answers if not isinstance(answer, Refusal)):
-        owned = f", owner {answer.owner}" if answer.owner else ""
-        yield ("accepted", "green"), (f"  {answer.state}, version {answer.version}{owned}", "")
-    heard = Counter((answer.code, answer.detail) for _, answer in step.answers if isinstance(answer, Refusal))
-    for (code, detail), times in heard.items():
-        yield ("refused ", "red"), (f"  {code}" + (f" ({times} times)" if times > 1 else ""), "yellow"), (f": {detail}", "")
+    for task in (answer for _, answer in step.answers if isinstance(answer, Task)):
+        yield ("accepted", "green"), ("  " + ", ".join(part for part in (task.state, f"version {task.version}", _owned(task)) if part), "")
+    heard = Counter((answer.code, _why(answer)) for _, answer in step.answers if isinstance(answer, Refusal))
+    for (code, why), times in heard.items():
+        yield ("refused ", "red"), (f"  {code}" + (f" ({times} times)" if times > 1 else ""), "yellow"), (f": {why}", "")
+
+
+def _owned(task: Task) -> str:
+    return f"owner {task.owner}" if task.owner else ""
+
+
+def _why(refusal: Refusal) -> str:
+    return f"{refusal.detail} (recorded as version {refusal.version})" if refusal.recorded else refusal.detail

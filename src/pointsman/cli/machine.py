@@ -59,23 +59,24 @@ def definitions(work: Path | None) -> list[Definition]:
 
 
 def warnings(definition: Definition) -> list[Fault]:
-    from pointsman.kernel.prove import faults
+    from pointsman.kernel.faults import faults
 
     return [fault for fault in faults(definition) if fault.warning]
 
 
 def _report(definition: Definition, warned: list[Fault]) -> dict[str, Any]:
-    return {"name": definition.name, "version": definition.version, "faults": [], "warnings": [_plain(fault) for fault in warned]}
+    return {
+        "name": definition.name,
+        "version": definition.version,
+        "faults": [],
+        "warnings": [output.fault_json(fault) for fault in warned],
+    }
 
 
 def _faulty(exc: DefinitionError, place: Path, *, json: bool) -> None:
     if json:
-        output.as_json({"ok": False, "machines": [{"name": exc.machine, "faults": [_plain(fault) for fault in exc.faults]}]})
+        output.as_json({"ok": False, "machines": [{"name": exc.machine, "faults": [output.fault_json(fault) for fault in exc.faults]}]})
         return
     output.line(f"{place}: machine {exc.machine} has {len(exc.faults)} faults")
     for fault in exc.faults:
         output.line(f"  {output.visible(str(fault))}")
-
-
-def _plain(fault: Fault) -> dict[str, Any]:
-    return {"code": fault.code, "message": fault.message, "place": fault.place, "line": fault.line}

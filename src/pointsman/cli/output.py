@@ -10,10 +10,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from pointsman.errors import Refusal
+from pointsman.errors import DefinitionError, Fault, Refusal
 
 # C0 and C1 controls, line and paragraph separators, and the marks that hide or reorder what a person reads.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+FAILURE = "failed"
 Row = Sequence[object]
 
 
@@ -103,7 +104,7 @@ def refusal(refusal: Refusal, *, json_line: bool) -> None:
     if json_line:
         as_json(refusal.as_json(), sys.stderr, indent=None)
     else:
-        failure(refusal.code, said(refusal))
+        _error(refusal.code, said(refusal))
 
 
 def said(refusal: Refusal) -> str:
@@ -122,7 +123,30 @@ def _named(name: str, items: Sequence[str]) -> str | None:
     return f"{name}: {', '.join(items)}" if items else None
 
 
-def failure(code: str, message: str) -> None:
+def failure(message: str, *, json_line: bool) -> None:
+    """Something that is no refusal went wrong: a file, a port."""
+    if json_line:
+        as_json({"code": FAILURE, "detail": message}, sys.stderr, indent=None)
+    else:
+        _error(FAILURE, message)
+
+
+def faulty(exc: DefinitionError, *, json_line: bool) -> None:
+    """A machine that cannot be served, with every fault on a line of its own."""
+    if json_line:
+        data = {"code": FAILURE, "detail": f"machine {exc.machine} has faults", "faults": [fault_json(fault) for fault in exc.faults]}
+        as_json(data, sys.stderr, indent=None)
+        return
+    _error(FAILURE, f"machine {exc.machine} cannot be served")
+    for fault in exc.faults:
+        print(f"  {visible(str(fault))}", file=sys.stderr)
+
+
+def fault_json(fault: Fault) -> dict[str, Any]:
+    return {"code": fault.code, "message": fault.message, "place": fault.place, "line": fault.line}
+
+
+def _error(code: str, message: str) -> None:
     print(f"{code}: {visible(message)}", file=sys.stderr)
 
 

@@ -1,5 +1,6 @@
 """The tree of commands, and how an end becomes an exit status."""
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -8,63 +9,59 @@ import typer
 from pointsman.app import WorkFileError
 from pointsman.cli import demo, health, init, machine, output, serve, task
 from pointsman.config import settings
-from pointsman.errors import CODES, FAILED, USAGE, DefinitionError, Refused, invalid
+from pointsman.errors import CODES, FAILED, USAGE, DefinitionError, Refusal, Refused
 
 INTERRUPTED = 130
 PLAIN = {"rich_markup_mode": None, "add_completion": False, "pretty_exceptions_enable": False}
 
 app = typer.Typer(
     help="Agents and people propose; a declared state machine decides, in one atomic step, and writes down why.",
-    epilog="First steps: `pointsman demo` shows the whole job, `pointsman init` writes a machine to start from. Exit status: 0 ok, "
-    "1 failure, 2 usage, 3 refused, 4 not found, 5 store unavailable. POINTSMAN_DB, POINTSMAN_WORK, POINTSMAN_AS, POINTSMAN_HOST, "
-    "POINTSMAN_PORT and POINTSMAN_JSON, or db, work, as, host, port and json in pointsman.toml, set what the flags set; flags win.",
+    epilog="First steps: `pointsman demo` shows the whole job, `pointsman init` writes a machine to start from.\n\n"
+    "Settings: db, work, as, host, port and json in pointsman.toml (found upward, then beside the repository's git directory) or as "
+    "POINTSMAN_DB and so on set what the flags set; flags win.\n\n"
+    "Exit status: 0 ok, 1 failure, 2 usage, 3 refused, 4 not found, 5 store unavailable.",
     **PLAIN,
 )
-app.command("demo")(demo.demo)
-app.command("init")(init.init)
+app.command("demo", short_help="Run the main job on a temporary database, told step by step.")(demo.demo)
+app.command("init", short_help="Write a machine to start from, settings and a database.")(init.init)
 app.command("serve")(serve.serve)
 app.add_typer(task.app, name="task")
 app.add_typer(machine.app, name="machine")
-app.command("verify")(health.verify)
+app.command("verify", short_help="Recompute every hash and compare every task with its history.")(health.verify)
 app.add_typer(health.db, name="db")
-app.command("doctor")(health.doctor)
+app.command("doctor", short_help="Look for trouble in the set-up.")(health.doctor)
 
 
 def run(argv: Sequence[str]) -> int:
     """Run one command and answer its exit status. Every expected end is one line on stderr."""
     command = typer.main.get_command(app)
     try:
-        return command.main(args=list(argv) or ["--help"], prog_name="pointsman", standalone_mode=False) or 0
+        status = command.main(args=list(argv) or ["--help"], prog_name="pointsman", standalone_mode=False) or 0
+        sys.stdout.flush()
+        return status
     except Refused as exc:
-        return _refused(exc, argv)
-    except DefinitionError as exc:
-        print(exc, file=sys.stderr)
-        return FAILED
-    except WorkFileError as exc:
-        output.failure("failed", str(exc))
-        return FAILED
+        output.refusal(exc.refusal, json_line=_wants_json(argv))
+        return CODES[exc.code].exit
     except typer.TyperException as exc:
-        return _usage(exc, argv)
+        output.refusal(_usage(exc), json_line=_wants_json(argv))
+        return USAGE
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        sys.stdout = None  # the reader left: nothing more can be said, not even at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left: what is still buffered goes nowhere
         return FAILED
-    except OSError as exc:
-        output.failure("failed", str(exc))
+    except DefinitionError as exc:
+        output.faulty(exc, json_line=_wants_json(argv))
+        return FAILED
+    except (WorkFileError, OSError) as exc:
+        output.failure(str(exc), json_line=_wants_json(argv))
         return FAILED
 
 
-def _refused(exc: Refused, argv: Sequence[str]) -> int:
-    output.refusal(exc.refusal, json_line=_wants_json(argv))
-    return CODES[exc.code].exit
-
-
-def _usage(exc: typer.TyperException, argv: Sequence[str]) -> int:
+def _usage(exc: typer.TyperException) -> Refusal:
     ctx = getattr(exc, "ctx", None)
-    path = ctx.command_path if ctx else "pointsman"
-    output.refusal(invalid(("usage", f"{exc.format_message()} See `{path} --help`.")).refusal, json_line="--json" in argv)
-    return USAGE
+    message = exc.format_message().rstrip(".")
+    return Refusal("invalid", f"{message}; see {ctx.command_path if ctx else 'pointsman'} --help")
 
 
 def _wants_json(argv: Sequence[str]) -> bool:

@@ -3,7 +3,6 @@
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-
 from pointsman.app import opened
 from pointsman.cli import options, output
 from pointsman.config import settings

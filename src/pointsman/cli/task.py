@@ -1,6 +1,8 @@
 """`pointsman task …`: create work, take it, propose events, read it and its history."""
 
-from typing import Annotated
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Annotated, Literal
 
 import typer
 
@@ -14,12 +16,16 @@ from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel.rules import ANONYMOUS, Principal
 from pointsman.kernel.task import Task
 
+_PAGE = 1_000
+
 app = typer.Typer(help="Create tasks, claim them, propose events, read tasks and their history.", rich_markup_mode=None)
 
 State = Annotated[list[str] | None, options.flag("--state", metavar="STATE", help="Only tasks in this state; repeatable.")]
 Owner = Annotated[str | None, options.flag("--owner", metavar="NAME", help="Only tasks that NAME owns.")]
 Open = Annotated[bool, typer.Option("--open", help="Only tasks that are not in a final state.")]
-Order = Annotated[str, typer.Option("--order", metavar="BY", help="created_at, updated_at or priority.")]
+Order = Annotated[
+    Literal["created_at", "updated_at", "priority"], typer.Option("--order", metavar="BY", help="created_at, updated_at or priority.")
+]
 Version = Annotated[int | None, options.flag("--version", metavar="N", help="The task as it was at this version.")]
 Priority = Annotated[int, typer.Option("--priority", metavar="N", help="Higher goes first.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be decided; change nothing and run no check.")]
@@ -130,13 +136,12 @@ def list_(
     json: options.Json = None,
 ) -> None:
     """List tasks, oldest first."""
-    if order not in ("created_at", "updated_at", "priority"):
-        raise invalid(("--order", "must be created_at, updated_at or priority"))
     config = settings(db=db, work=work, json=json)
     with opened(config) as pm:
-        tasks = pm.list(machine=machine, state=state or None, owner=owner, open=True if open else None, order=order, limit=limit)
+        wanted = partial(pm.list, machine=machine, state=state or None, owner=owner, open=open, order=order)
+        tasks = list(pages(wanted, limit))
         if config.json:
-            output.as_json({"tasks": [task_json(task, pm.machines.get(task.machine)) for task in tasks]})
+            output.as_json({"tasks": [task_json(task) for task in tasks]})
         else:
             views.board(tasks)
 
@@ -156,9 +161,9 @@ def show(
         task = pm.get(id, version=version, by=config.name)
         definition = pm.machines.get(task.machine)
         if config.json:
-            output.as_json(task_json(task, definition))
+            output.as_json(task_json(task))
         else:
-            views.task(task, definition)
+            views.task(task, definition, asked_by=config.name)
 
 
 @app.command("history")
@@ -179,6 +184,16 @@ def history(
         views.history(entries, whole_board=id is None)
 
 
+def pages(wanted: Callable[..., list[Task]], limit: int | None) -> Iterator[Task]:
+    """Every task of a list, asked for page by page."""
+    last, left = None, limit
+    while page := wanted(after=last, limit=_PAGE if left is None else min(left, _PAGE)):
+        yield from page
+        last, left = page[-1], None if left is None else left - len(page)
+        if left == 0:
+            return
+
+
 def _name(config: Config) -> str:
     if config.name is None:
         raise invalid(("--as", 'say who acts: --as NAME, POINTSMAN_AS, or as = "NAME" in pointsman.toml'))
@@ -193,6 +208,6 @@ def _machine(pm: Pointsman, named: str | None) -> str:
 
 def _answer(pm: Pointsman, config: Config, did: str, task: Task) -> None:
     if config.json:
-        output.as_json(task_json(task, pm.machines.get(task.machine)))
+        output.as_json(task_json(task))
     else:
         output.line(f"{did}: {views.summary(task)}")

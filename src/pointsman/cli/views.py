@@ -30,7 +30,7 @@ def headline(task: Task) -> str:
     return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
 
 
-def task(task: Task, definition: Definition | None) -> None:
+def task(task: Task, definition: Definition | None, *, asked_by: str | None) -> None:
     """A task in full: what it holds, what was found about it, what can happen next."""
     output.pairs(_facts(task))
     output.line()
@@ -40,7 +40,7 @@ def task(task: Task, definition: Definition | None) -> None:
         output.table(("check", "status", "reason"), [(name, item.status, item.reason) for name, item in task.evidence.items()], "evidence")
     if definition:
         output.line()
-        _next(task, definition)
+        _next(task, definition, asked_by)
 
 
 def _facts(task: Task) -> list[tuple[str, object]]:
@@ -57,22 +57,22 @@ def _facts(task: Task) -> list[tuple[str, object]]:
     return facts
 
 
-def _next(task: Task, definition: Definition) -> None:
+def _next(task: Task, definition: Definition, asked_by: str | None) -> None:
     """Every event that leaves this state, with who may ask for it: what unblocks the task."""
     events = [event for event in definition.events if task.state in event.sources]
     if not events:
         output.line(f"{task.state} is final: nothing more happens to this task.")
         return
-    rows = [(event.name, event.target(task.state), who(event), ", ".join(event.requires), _open(task, event)) for event in events]
-    output.table(("event", "to", "who may ask", "needs check", "open to you"), rows, "next")
+    columns = ["event", "to", "who may ask", "needs check"]
+    rows = [[event.name, event.target(task.state), who(event), ", ".join(event.requires)] for event in events]
+    if asked_by:
+        columns.append(f"open to {asked_by}")
+        rows = [[*row, "yes" if row[0] in task.allowed else ""] for row in rows]
+    output.table(columns, rows, "next")
 
 
 def who(event: Event) -> str:
     return "anyone, while nobody owns it" if event.acquires else says(event.by)
-
-
-def _open(task: Task, event: Event) -> str:
-    return "yes" if event.name in task.allowed else ""
 
 
 def history(entries: Sequence[Entry], *, whole_board: bool, title: str | None = None) -> None:
@@ -89,8 +89,9 @@ def entry_row(entry: Entry) -> tuple[object, ...]:
 
 
 def entry_note(entry: Entry) -> str:
-    """What an entry carried besides its move: a reason, failed evidence, the fields it changed."""
-    failed = [f"{name}: {item.get('reason')}" for name, item in entry.evidence.items() if item.get("status") not in (None, "pass")]
+    """What an entry carried besides its move: a reason, what failed, the fields it set."""
+    judged = entry.changes.get("evidence", {})
+    failed = [f"{name}: {item['reason']}" for name, item in judged.items() if item["status"] != "pass"]
     fields = entry.changes.get("fields", {})
     return "; ".join(part for part in (entry.reason or "", *failed, "set " + ", ".join(fields) if fields else "") if part)
 
