@@ -6,10 +6,10 @@ Text forms (RFC 3339) exist only at the edges; `iso` and `instant` convert.
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import TypeAlias, Union
+from typing import TypeAlias
 from uuid import UUID
 
-Json: TypeAlias = Union[None, bool, int, float, str, list["Json"], dict[str, "Json"]]
+Json: TypeAlias = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Fields: TypeAlias = dict[str, Json]
 Instant: TypeAlias = int
 Duration: TypeAlias = int

@@ -6,7 +6,7 @@ from typing import Any
 
 from pointsman.errors import invalid
 from pointsman.kernel.chain import digest
-from pointsman.kernel.ingest import identifier
+from pointsman.kernel.ingest import faults, identifier
 from pointsman.kernel.rules import ANONYMOUS, Principal
 from pointsman.store.requests import Request
 
@@ -35,8 +35,8 @@ def principal(by: str | Principal) -> Principal:
     """A name as a principal with every role; names are ASCII identifiers and `anonymous` is reserved."""
     if isinstance(by, Principal):
         return by
-    if fault := identifier(by):
-        raise invalid(("by", fault))
+    if found := identifier(by, "by"):
+        raise invalid(*found)
     if by.casefold() == ANONYMOUS:
         raise invalid(("by", "this name is reserved"))
     return Principal(by)
@@ -46,6 +46,6 @@ def request(by: Principal, key: str | None, fresh: str, body: Mapping[str, Any])
     """The caller's key bound to what was asked, or a fresh key that nobody else can ask with."""
     if key is None:
         return Request(by.name, fresh, "")
-    if fault := identifier(key):
-        raise invalid(("idempotency_key", fault))
+    if found := identifier(key, "idempotency_key") + faults(dict(body)):
+        raise invalid(*found)
     return Request(by.name, key, digest("request", dict(body)))

@@ -3,11 +3,13 @@
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
+from pointsman import builtin
 from pointsman.engine import propose as units
 from pointsman.engine import queries
 from pointsman.engine.checks import Checks
@@ -21,23 +23,27 @@ from pointsman.engine.verify import Report, verify
 from pointsman.errors import Refusal, Refused, StoreError, invalid
 from pointsman.kernel.authoring import Machine
 from pointsman.kernel.bound import Judgement
-from pointsman.kernel.decide import NeedChecks, Proposal
+from pointsman.kernel.decide import Proposal
 from pointsman.kernel.definition import Definition
-from pointsman.kernel.ingest import faults
+from pointsman.kernel.ingest import identifier
 from pointsman.kernel.refuse import allowed
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Task
 from pointsman.store import history, refusals, tasks
+from pointsman.store.connect import connect
 from pointsman.store.database import Database, Probe, Tx
 from pointsman.store.refusals import Logged
-from pointsman.store.sqlite import open_sqlite
 from pointsman.store.tasks import Filter, Order
 from pointsman.types import task_id, uuid7
 
 Id = str | UUID
 By = str | Principal
+Entries = list[Entry]
+Refusals = list[Logged]
+Tasks = list[Task]
 PAGE = 100
 LARGEST_PAGE = 1_000
+LARGEST_PRIORITY = 1_000
 PYTHON = Door("python")
 
 
@@ -78,8 +84,9 @@ class View:
         self, machine: str, fields: Mapping[str, Any], *, by: By, priority: int = 0, idempotency_key: str | None = None
     ) -> Steps[Task]:
         """Create a task on the newest version of a machine, from the fields that no event sets."""
-        _well_formed(fields, "fields")
-        _in_range("priority", priority, -1000, 1000)
+        _typed(("machine", machine, str), ("fields", fields, dict), ("priority", priority, int))
+        if not -LARGEST_PRIORITY <= priority <= LARGEST_PRIORITY:
+            raise invalid(("priority", f"must be from {-LARGEST_PRIORITY} to {LARGEST_PRIORITY}"))
         asked = {"verb": "create", "machine": machine, "fields": fields, "priority": priority}
         deciding = self._deciding(by, None, idempotency_key, asked)
         return (yield from self._told(deciding, "create", durable(partial(units.create, deciding, machine, fields, priority))))
@@ -96,6 +103,7 @@ class View:
         idempotency_key: str | None = None,
     ) -> Steps[Task | None]:
         """Take the task with this id, or the first that waits; None when none does."""
+        _typed(("machine", machine, str), ("expect_version", expect_version, int | None))
         wanted = None if id is None else _id(id)
         asked = {"verb": "claim", "machine": machine, "id": wanted, "expect_version": expect_version, "session": session}
         deciding = self._deciding(by, session, idempotency_key, asked)
@@ -120,7 +128,8 @@ class View:
         """Ask for an event. Answers the task after it; raises Refused otherwise. `digest` is the content that a
         decision was shown, `epoch` what the owner's claim returned. A dry run writes nothing and runs no check."""
         args = {} if args is None else args
-        _well_formed(args, "args")
+        numbers = (("epoch", epoch, int | None), ("expect_version", expect_version, int | None))
+        _typed(("event", event, str), ("args", args, dict), ("digest", digest, str | None), *numbers)
         wanted = _id(id)
         guards = {"epoch": epoch, "expect_version": expect_version, "digest": digest, "session": session}
         deciding = self._deciding(by, session, idempotency_key, {"verb": "propose", "id": wanted, "event": event, "args": args, **guards})
@@ -157,8 +166,6 @@ class View:
         return (yield Read(partial(self._got, wanted, who)))
 
     def _got(self, wanted: str, who: Principal | None, tx: Tx) -> Task:
-        from dataclasses import replace
-
         task = units.find(tx, wanted).task
         if who is None:
             return task
@@ -177,7 +184,7 @@ class View:
         order: Order = "created_at",
         limit: int | None = None,
         after: Task | None = None,
-    ) -> Steps[list[Task]]:
+    ) -> Steps[Tasks]:
         """A page of tasks, at most 1,000, that follow `after` in this order. `inbox` is a name: its own open tasks
         and the unowned ones in the initial state. `open` leaves out final states."""
         count = PAGE if limit is None else min(limit, LARGEST_PAGE)
@@ -193,7 +200,7 @@ class View:
         return (yield Read(lambda tx: tasks.page(tx, wanted, order, count, after)))
 
     @verb
-    def history(self, id: Id | None = None, n: int | None = None) -> Steps[list[Entry]]:
+    def history(self, id: Id | None = None, n: int | None = None) -> Steps[Entries]:
         """A task's history, oldest first, its last `n` entries if given; without id the whole board, newest first."""
         limit = PAGE if n is None and id is None else n
         if limit is not None and limit < 1:
@@ -204,7 +211,7 @@ class View:
         return (yield Read(partial(_history_of, wanted, limit)))
 
     @verb
-    def refusals(self, n: int = PAGE) -> Steps[list[Logged]]:
+    def refusals(self, n: int = PAGE) -> Steps[Refusals]:
         """The last refusals, newest first."""
         return (yield Read(lambda tx: refusals.latest(tx, n)))
 
@@ -213,7 +220,7 @@ class View:
 
     def _deciding(self, by: By, session: str | None, key: str | None, body: Mapping[str, Any]) -> Deciding:
         who = principal(by)
-        if session is not None and (found := faults(session, "session")):
+        if session is not None and (found := identifier(session, "session")):
             raise invalid(*found)
         engine = self.engine
         fresh = uuid7(engine.clock(), engine.chance(74))
@@ -247,10 +254,8 @@ class Pointsman(View):
         chance: Chance = secrets.randbits,
         probe: Probe | None = None,
     ):
-        from pointsman.builtin import Tasks
-
-        registry = Registry([Tasks] if machines is None else machines)
-        db = open_sqlite(url, clock=clock, create=create, probe=probe)
+        registry = Registry([builtin.Tasks] if machines is None else machines)
+        db = connect(url, clock=clock, create=create, probe=probe)
         try:
             engine = Engine(db, registry, chance, clock)
         except BaseException:
@@ -274,7 +279,7 @@ class Pointsman(View):
 
     def verify(self) -> Report:
         """Recompute every chain and fold, and compare the live rows."""
-        return verify(self.engine.db, self.engine.registry)
+        return verify(self.engine.db)
 
     def doctor(self) -> list[str]:
         """Warnings in words: functions that changed under a version number, or that open tasks need and nobody has."""
@@ -323,13 +328,8 @@ def _id(id: Id) -> str:
         raise invalid(("id", str(error))) from None
 
 
-def _well_formed(value: Any, path: str) -> None:
-    if not isinstance(value, Mapping):
-        raise invalid((path, "an object of named values"))
-    if found := faults(dict(value), path):
-        raise invalid(*found)
-
-
-def _in_range(path: str, value: Any, low: int, high: int) -> None:
-    if type(value) is not int or not low <= value <= high:
-        raise invalid((path, f"a whole number from {low} to {high}"))
+def _typed(*arguments: tuple[str, Any, Any]) -> None:
+    """Arguments as (path, value, type), every fault at once. In Python True is an int; here it is not."""
+    wrong = [path for path, value, kind in arguments if not isinstance(value, kind) or isinstance(value, bool)]
+    if wrong:
+        raise invalid(*((path, "has the wrong type") for path in wrong))

@@ -124,13 +124,13 @@ def dry_run(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx) -> Don
             raise Refused(_explained(tx, machine, found.task, refusal))
         case NeedChecks(needs):
             names = ", ".join(need.check for need in needs)
-            refusal = kernel.refuse(machine.definition, found.task, proposal.by, "evidence_pending", f"a dry run runs no check; to be judged: {names}")
+            refusal = kernel.refuse(
+                machine.definition, found.task, proposal.by, "evidence_pending", f"a dry run runs no check; to be judged: {names}"
+            )
             raise Refused(refusal)
 
 
-def claim(
-    deciding: Deciding, machine: str, task_id: str | None, proposal: Proposal, tx: Tx, look: bool
-) -> Done | None:
+def claim(deciding: Deciding, machine: str, task_id: str | None, proposal: Proposal, tx: Tx, look: bool) -> Done | None:
     """Take one task by id, or the next; None when nothing waits."""
     if task_id is None and (done := deciding.replayed(tx, look)):
         return done

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
+from pointsman.engine.door import Call
 from pointsman.errors import StoreError
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.chain import FORMAT, GENESIS, Link, canonical, link_hash, payload_digest
 from pointsman.kernel.decide import Accept
-from pointsman.engine.door import Call
 from pointsman.store import history, requests, tasks
 from pointsman.store.database import Tx
 from pointsman.store.tasks import Stored

@@ -71,7 +71,9 @@ class Registry:
         for row in machines.every(tx):
             bound = self._bound.get((row.name, row.version)) or self._load(tx, row.name, row.version)
             where = f"machine {row.name} version {row.version}"
-            found += [f"{where}: this process lacks {missing}" for missing in bound.missing if machines.has_open_tasks(tx, row.name, row.version)]
+            found += [
+                f"{where}: this process lacks {missing}" for missing in bound.missing if machines.has_open_tasks(tx, row.name, row.version)
+            ]
             now = self._sources(bound.definition)
             changed = [name for name, seen in row.sources.items() if name in now and now[name] != seen]
             found += [f"{where}: the body of {name} changed under the same number; give it a new version" for name in changed]
@@ -93,7 +95,10 @@ class Registry:
     def _sources(self, definition: Definition) -> dict[str, str]:
         functions = self._functions.get(definition.name, {})
         keys = {(kind, function.name, function.version) for kind, function in definition.functions()}
-        return {f"{kind} {name} {version}": _source_hash(functions[kind, name, version]) for kind, name, version in sorted(keys & functions.keys())}
+        return {
+            f"{kind} {name} {version}": _source_hash(functions[kind, name, version])
+            for kind, name, version in sorted(keys & functions.keys())
+        }
 
 
 def _publish(tx: Tx, definition: Definition, sources: Mapping[str, str]) -> None:

@@ -117,7 +117,7 @@ async def adrive(steps: Steps[T], db: Database) -> T:
             error = raised
 
 
-class verb(Generic[P, T]):  # noqa: N801 - a decorator reads in lower case
+class verb(Generic[P, T]):
     """Makes a generator method blocking on `Pointsman` and awaitable on `pm.aio`."""
 
     def __init__(self, steps: "Callable[Concatenate[View, P], Steps[T]]"):

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pointsman.engine.queries import step
-from pointsman.engine.registry import Registry
 from pointsman.kernel.chain import GENESIS
 from pointsman.kernel.task import Task
 from pointsman.store import history, judgements, machines, tasks
@@ -38,21 +37,21 @@ class Report:
         return not self.faults
 
 
-def verify(db: Database, registry: Registry) -> Report:
+def verify(db: Database) -> Report:
     faults = db.read(_outside_tasks)
     counted = entries = after = 0
-    while page := db.read(lambda tx, after=after: _page(tx, registry, after)):
+    while page := db.read(lambda tx, after=after: _page(tx, after)):
         for key, count, fault in page:
             after, counted, entries = key, counted + 1, entries + count
             faults += [fault] if fault else []
     return Report(counted, entries, tuple(faults))
 
 
-def _page(tx: Tx, registry: Registry, after: int) -> list[tuple[int, int, Broken | None]]:
-    return [(row[0], *_task(tx, registry, row)) for row in tx("tasks_after", after=after, limit=PAGE)]
+def _page(tx: Tx, after: int) -> list[tuple[int, int, Broken | None]]:
+    return [(row[0], *_task(tx, row)) for row in tx("tasks_after", after=after, limit=PAGE)]
 
 
-def _task(tx: Tx, registry: Registry, row: Row) -> tuple[int, Broken | None]:
+def _task(tx: Tx, row: Row) -> tuple[int, Broken | None]:
     task_id = row[1]
     entries = history.of_task(tx, task_id)
     task, head = None, GENESIS
@@ -64,7 +63,7 @@ def _task(tx: Tx, registry: Registry, row: Row) -> tuple[int, Broken | None]:
             return len(entries), Broken(what, task_id, version)
     if task is None:
         return 0, Broken("a task without history", task_id)
-    return len(entries), _live(tx, registry, row, task, head)
+    return len(entries), _live(tx, row, task, head)
 
 
 def _unlike(entry: Recorded, task: Task) -> str | None:
@@ -75,7 +74,7 @@ def _unlike(entry: Recorded, task: Task) -> str | None:
     return None
 
 
-def _live(tx: Tx, registry: Registry, row: Row, task: Task, head: str) -> Broken | None:
+def _live(tx: Tx, row: Row, task: Task, head: str) -> Broken | None:
     published = machines.find(tx, task.machine, task.machine_version)
     if published is None:
         return Broken("its machine version was never published", task.id, task.version)

@@ -12,23 +12,12 @@ from typing import Any
 from pointsman.kernel.chain import digest
 from pointsman.kernel.definition import Check, Definition, Function
 from pointsman.kernel.ingest import clean, faults
-from pointsman.kernel.rules import Principal
-from pointsman.kernel.task import Status, Task
+from pointsman.kernel.task import Status
 from pointsman.kernel.verdict import Verdict
-from pointsman.types import Fields, Instant, Json
+from pointsman.types import Fields, Json
 
 FunctionKey = tuple[str, str, int]
 REASON_LIMIT = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """All that a guard may see."""
-
-    task: Task
-    args: Mapping[str, Json]
-    by: Principal
-    now: Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +53,11 @@ class Bound:
         except Exception as error:  # noqa: BLE001 - an author's code may raise anything; it must not pass
             return errored(f"{type(error).__name__}: {error}")
 
-    def guard(self, function: Function, facts: Facts) -> Verdict:
+    def guard(self, function: Function, sees: Mapping[str, Any]) -> Verdict:
+        """Ask a guard, with those of the facts it names as parameters."""
+        called = self._call("guard", function)
         try:
-            answer = self._call("guard", function)(facts)
+            answer = called(**{name: sees[name] for name in _parameters(called)})
         except Exception as error:  # noqa: BLE001 - as above: a guard that raises says no
             return Verdict(False, clean(f"guard error: {type(error).__name__}: {error}")[:REASON_LIMIT])
         if isinstance(answer, Verdict):
@@ -79,6 +70,11 @@ class Bound:
 
     def _call(self, kind: str, function: Function) -> Callable[..., Any]:
         return self.functions[kind, function.name, function.version]
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def errored(reason: str) -> Judgement:

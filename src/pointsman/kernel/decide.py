@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pointsman.errors import Refusal
-from pointsman.kernel.bound import Bound, Facts, Judgement, inputs_digest
+from pointsman.kernel.bound import Bound, Judgement, inputs_digest
 from pointsman.kernel.chain import digest, same
 from pointsman.kernel.definition import Check, Definition, Event
 from pointsman.kernel.refuse import contributed, owns, refuse, rights
@@ -103,7 +103,9 @@ def read(machine: Bound, task: Task, proposal: Proposal, now: Instant) -> Case |
     event = definition.event.get(proposal.event)
     if event is None:
         known = ", ".join(definition.event)
-        return Refuse(refuse(definition, task, proposal.by, "unknown_event", f"machine {definition.name} has no such event; it has {known}"))
+        return Refuse(
+            refuse(definition, task, proposal.by, "unknown_event", f"machine {definition.name} has no such event; it has {known}")
+        )
     values, faults = arguments(definition, event, proposal.args)
     case = Case(machine, task, event, proposal, values, max(now, task.updated_at + 1))
     return Refuse(_invalid(case, *faults)) if faults else case
@@ -205,8 +207,9 @@ def owned(case: Case) -> Refusal | None:
 def guarded(case: Case) -> Refusal | None:
     if not case.event.when:
         return None
-    facts = Facts(case.task, case.values, case.proposal.by, case.now)
-    answers = [(function.name, case.machine.guard(function, facts)) for function in case.event.when]
+    proposal = replace(case.proposal, args=case.values)
+    sees = {"task": case.task, "proposal": proposal, "principal": proposal.by, "now": case.now, "decisions": case.task.decisions}
+    answers = [(function.name, case.machine.guard(function, sees)) for function in case.event.when]
     failed = [{"guard": name, "reason": answer.reason} for name, answer in answers if not answer.ok]
     return case.no("guard_failed", "; ".join(item["reason"] for item in failed), failed=failed) if failed else None
 

@@ -11,19 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, Never, ParamSpec, TypeAlias, TypeVar, overload
 
 from pointsman.kernel.rules import Rule, anyone
-from pointsman.types import Duration, Json, minutes
+from pointsman.kernel.verdict import Verdict
+from pointsman.types import Duration, minutes
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a check found. `reason` is shown to whoever proposed; `detail` is kept with the evidence."""
-
-    ok: bool
-    reason: str = ""
-    detail: Json = None
 
 
 # ── states and moves ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -230,26 +222,12 @@ Guards: TypeAlias = GuardMark[...] | Callable[..., bool]
 Sets: TypeAlias = str | OptionalMark
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EventMark:
-    moves: tuple[Moves, ...]
-    by: Rule = anyone
-    sets: tuple[Sets, ...] = ()
-    requires: tuple[Checks, ...] = ()
-    otherwise: State | None = None
-    acquires: bool = False
-    when: tuple[Guards, ...] = ()
-    tool: str | None = None
-
-
-class Event(EventMark):
+class Event:
     """A named request to move a task.
 
     `by` says who may propose it, `sets` names the fields its arguments set, `requires` the checks that must pass on the
     proposed content, `otherwise` the state taken, draft and evidence kept, when one fails. An event that `acquires` makes
     the proposer the owner. `when` are guards. `tool` names it for agents."""
-
-    __slots__ = ()
 
     def __init__(
         self,
@@ -265,7 +243,10 @@ class Event(EventMark):
         for move in moves:
             if not isinstance(move, Moves):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError("an event is made of moves such as `a >> b`; write `(a | b) >> c` for several sources")
-        super().__init__(moves, by, _several(sets), _several(requires), otherwise, acquires, _several(when), tool)
+        self.moves, self.by, self.otherwise, self.acquires, self.tool = moves, by, otherwise, acquires, tool
+        self.sets: tuple[Sets, ...] = _several(sets)
+        self.requires: tuple[Checks, ...] = _several(requires)
+        self.when: tuple[Guards, ...] = _several(when)
 
 
 def _several(items: Any) -> tuple[Any, ...]:

@@ -106,7 +106,9 @@ def changes(before: Task | None, after: Task) -> dict[str, Json]:
     }
     if after.fields is before.fields:
         return moved
-    moved_fields = {name: value for name, value in after.fields.items() if name not in before.fields or not same(before.fields[name], value)}
+    moved_fields = {
+        name: value for name, value in after.fields.items() if name not in before.fields or not same(before.fields[name], value)
+    }
     return moved | ({"fields": moved_fields} if moved_fields else {})
 
 

@@ -16,9 +16,11 @@ PRIORITY_STEP = minutes(1)
 FIRST = (-(2**63), "")
 JSON_COLUMNS = ("fields", "evidence", "contributors", "decisions")
 COLUMNS = (
-    "key id machine machine_version state version revision digest fields owner owner_root session epoch priority evidence "
-    "contributors decisions created_by created_at updated_at head"
-).split()
+    "key",
+    *("id", "machine", "machine_version", "state", "version", "revision", "digest", "fields", "owner", "owner_root", "session"),
+    *("epoch", "priority", "evidence", "contributors", "decisions", "created_by", "created_at", "updated_at"),
+    "head",
+)
 _KEPT = [name for name in COLUMNS if name not in ("key", "head", *JSON_COLUMNS)]
 
 

@@ -1,0 +1,42 @@
+"""Pointsman: agents and people propose; a declared state machine decides, in one atomic, recorded step."""
+
+from pointsman.builtin import Tasks
+from pointsman.engine.door import Door
+from pointsman.engine.pointsman import Pointsman
+from pointsman.errors import DefinitionError, Refused, StoreError
+from pointsman.kernel.annotations import NonBlank
+from pointsman.kernel.authoring import Machine
+from pointsman.kernel.marks import Event, State, always, check, computed, guard, note, optional, result
+from pointsman.kernel.rules import Principal, contributor, owner, person, role
+from pointsman.kernel.task import Task
+from pointsman.kernel.verdict import Verdict
+from pointsman.types import hours, minutes
+
+__all__ = [
+    "DefinitionError",
+    "Door",
+    "Event",
+    "Machine",
+    "NonBlank",
+    "Pointsman",
+    "Principal",
+    "Refused",
+    "State",
+    "StoreError",
+    "Task",
+    "Tasks",
+    "Verdict",
+    "always",
+    "check",
+    "computed",
+    "contributor",
+    "guard",
+    "hours",
+    "minutes",
+    "note",
+    "optional",
+    "owner",
+    "person",
+    "result",
+    "role",
+]

@@ -1,0 +1,64 @@
+"""What each marked region of the documentation shows, drawn from the code as it is."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import typer
+from pointsman.cli.root import app
+
+from pointsman.errors import CODES
+
+PACKAGE = Path(__file__).resolve().parents[1] / "src" / "pointsman"
+EXITS = ("ok", "failure", "usage", "refused", "not found", "store unavailable")
+
+
+def codes() -> str:
+    rows = [f"| `{name}` | {code.http} | {code.exit} {EXITS[code.exit]} | {code.meaning} |" for name, code in CODES.items()]
+    return "\n".join(["| code | HTTP status | exit status | when |", "| --- | --- | --- | --- |", *rows])
+
+
+def machine() -> str:
+    """The built-in machine as the interpreter holds it, in Mermaid."""
+    from pointsman.kernel.draw import mermaid
+
+    from pointsman import Tasks
+
+    return f"```mermaid\n{mermaid(Tasks.definition).strip()}\n```"
+
+
+def modules() -> str:
+    """Every module with the first sentence of its docstring."""
+    return "```text\n" + "\n".join(_tree(PACKAGE, 0)) + "\n```"
+
+
+def _tree(folder: Path, depth: int) -> Iterator[str]:
+    for path in sorted(folder.iterdir(), key=lambda item: (item.is_dir(), item.name)):
+        if path.suffix == ".py" and path.name != "__init__.py":
+            yield _module(path, path.name, depth)
+        elif path.is_dir() and (path / "__init__.py").exists():
+            yield _module(path / "__init__.py", f"{path.name}/", depth)
+            yield from _tree(path, depth + 1)
+        elif path.is_dir() and any(path.rglob("*.sql")):
+            yield (
+                f"{'  ' * depth}{path.name}/".ljust(24)
+                + "every statement, named, one file for each table; schema/ holds the numbered migrations"
+            )
+
+
+def _module(path: Path, name: str, depth: int) -> str:
+    prose = " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").split("\n\n")[0].split())
+    first = prose.split(": ", 1)[0] if len(prose) > 110 and ": " in prose[:110] else prose.split(". ")[0]
+    return f"{'  ' * depth}{name}".ljust(24) + first.rstrip(".")
+
+
+def commands() -> str:
+    """The help of every command, as a terminal of 100 columns shows it."""
+    return "\n\n".join(_help(typer.main.get_command(app), "pointsman"))
+
+
+def _help(command: typer.core.TyperCommand, name: str) -> Iterator[str]:
+    context = command.make_context(name, [], resilient_parsing=True, terminal_width=100, max_content_width=100)
+    yield f"## `{name}`\n\n```text\n{command.get_help(context).strip()}\n```"
+    for sub in getattr(command, "commands", {}).values():
+        yield from _help(sub, f"{name} {sub.name}")

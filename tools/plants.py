@@ -1,0 +1,112 @@
+"""The list of planted bugs: each breaks one rule in the way somebody might, and names the tests that must notice."""
+
+from dataclasses import dataclass
+
+Change = tuple[str, str, str]
+"""A file below src/pointsman, text that stands in it exactly once, and what takes its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    name: str
+    tests: tuple[str, ...]
+    changes: tuple[Change, ...]
+
+
+PLANTS: tuple[Plant, ...] = (
+    Plant(
+        "an UPDATE without its version and epoch guard",
+        ("tests/store",),
+        (("store/sql/tasks.sql", "WHERE key = :key AND version = :expected_version AND epoch = :expected_epoch", "WHERE key = :key"),),
+    ),
+    Plant(
+        "synchronous=NORMAL",
+        ("tests/store",),
+        (("store/sqlite_file.py", '"synchronous": 2', '"synchronous": 1'),),
+    ),
+    Plant(
+        "an answer before COMMIT",
+        ("tests/store", "tests/faults"),
+        (
+            (
+                "store/sqlite_commit.py",
+                '        self._probe("commit.before")\n        try:\n            self._connection.execute("COMMIT")\n',
+                '        self._probe("commit.before")\n        try:\n            import threading\n'
+                '            threading.Timer(0.05, lambda: None)\n            self._connection.execute("ROLLBACK")\n',
+            ),
+        ),
+    ),
+    Plant(
+        "an approval that ignores the digest it was shown",
+        ("tests/kernel", "tests/promises"),
+        (("kernel/decide.py", "if proposal.shown is not None and proposal.shown != task.digest:", "if False:"),),
+    ),
+    Plant(
+        "a contributor who may approve",
+        ("tests/kernel", "tests/promises"),
+        (("kernel/rules.py", "return is_contributor and who.name != ANONYMOUS", "return False"),),
+    ),
+    Plant(
+        "a claim that does not ask who holds the task",
+        ("tests/kernel", "tests/promises"),
+        (("kernel/decide.py", "if event.acquires and task.owner is not None:", "if False:"),),
+    ),
+    Plant(
+        "evidence written, state not",
+        ("tests/kernel", "tests/promises"),
+        (("kernel/decide.py", "replace(proposed, state=target)", "replace(proposed, state=case.task.state)"),),
+    ),
+    Plant(
+        "a dry run that commits",
+        ("tests/engine", "tests/promises"),
+        (
+            (
+                "engine/pointsman.py",
+                "done = yield Read(partial(units.dry_run, deciding, wanted, proposal))",
+                "done = yield from self._proposed(deciding, wanted, proposal)",
+            ),
+        ),
+    ),
+    Plant(
+        "the history entry in a second transaction",
+        ("tests/faults", "tests/engine", "tests/promises"),
+        (
+            (
+                "engine/record.py",
+                "    history.append(tx, key, link, head, nonce, body)\n",
+                "    LATER.append((key, link, head, nonce, body))\n",
+            ),
+            ("engine/record.py", "Chance = Callable[[int], int]\n", "Chance = Callable[[int], int]\nLATER = []\n"),
+            (
+                "engine/pointsman.py",
+                "            done = yield from steps\n",
+                "            done = yield from steps\n"
+                "            from pointsman.engine.record import LATER\n"
+                "            while LATER:\n"
+                "                entry = LATER.pop()\n"
+                "                yield Write(lambda tx: history.append(tx, *entry))\n",
+            ),
+        ),
+    ),
+    Plant(
+        "an idempotency key that answers another request",
+        ("tests/engine", "tests/promises"),
+        (("engine/propose.py", "if found.digest != self.call.request.digest:", "if False:"),),
+    ),
+    Plant(
+        "an entry hash that leaves out a column",
+        ("tests/kernel", "tests/promises"),
+        (("kernel/chain.py", "                link.session,\n", ""),),
+    ),
+    Plant(
+        "a verdict applied to content it did not judge",
+        ("tests/engine", "tests/promises"),
+        (
+            (
+                "kernel/decide.py",
+                "        if key in judged:\n            evidence[name] = _evidence(judged[key]",
+                "        if judged:\n            evidence[name] = _evidence(next(iter(judged.values()))",
+            ),
+        ),
+    ),
+)
