@@ -8,12 +8,11 @@ from importlib.util import module_from_spec
 from pathlib import Path
 from types import ModuleType
 
-from pointsman.kernel.authoring import Machine
-
 from pointsman.config import Config
 from pointsman.engine.door import Door
 from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import DefinitionError, invalid
+from pointsman.kernel.authoring import Machine
 
 MODULE = "pointsman_work"
 CLI = Door("cli")

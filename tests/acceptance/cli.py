@@ -50,14 +50,8 @@ def run(cwd: Path, *argv: str, env: Mapping[str, str] | None = None, stdin: str 
 @contextmanager
 def serving(cwd: Path, *argv: str) -> Iterator[dict[str, Any]]:
     """A server on a free port, as its ready line describes it; stopped with SIGTERM, which must end in status 0."""
-    process = subprocess.Popen(
-        [*COMMAND, "serve", "--port", "0", "--json", *argv],
-        cwd=cwd,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([*COMMAND, "serve", "--port", "0", "--json", *argv], cwd=cwd, env=environment(), **pipes)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

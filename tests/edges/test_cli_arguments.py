@@ -12,9 +12,8 @@ from pointsman.kernel.definition import Definition, Field
 STRING, INTEGER = {"type": "string"}, {"type": "integer"}
 MAYBE = {"anyOf": [STRING, {"type": "null"}]}
 CHOICE = {"$ref": "#/$defs/Size", "$defs": {"Size": {"enum": ["s", "m"], "type": "string"}}}
-MACHINE = Definition(
-    "m", 1, fields=(Field("title", STRING), Field("note", MAYBE), Field("size", INTEGER), Field("tags", {"type": "array"}))
-)
+FIELDS = (Field("title", STRING), Field("note", MAYBE), Field("size", INTEGER), Field("tags", {"type": "array"}))
+MACHINE = Definition("m", 1, fields=FIELDS)
 
 
 @pytest.mark.parametrize("text", ["5", "true", "null", '{"a": 1}', "", "a=b", " spaced "])

@@ -35,7 +35,7 @@ def test_a_terminal_gets_a_drawn_table_in_which_markup_is_text(monkeypatch: pyte
     monkeypatch.setenv("TERM", "xterm-256color")
     output.table(("id", "about"), [("1", "[bold]x[/bold] \x1b]0;owned\x07")], "Board")
     drawn = screen.getvalue()
-    assert "╭" in drawn
+    assert "───" in drawn
     assert r"[bold]x[/bold] \x1b]0;owned\x07" in drawn
     assert "\x07" not in drawn
 

@@ -20,8 +20,7 @@ INTRO = """\
 Pointsman decides what may happen to a piece of work. Agents and people only propose;
 a declared state machine accepts or refuses, in one atomic step, and writes down why.
 This is the built-in machine `tasks`, run now on a temporary database."""
-OUTRO = """\
-Start your own: pointsman init"""
+OUTRO = "Start your own: pointsman init. Serve this one over HTTP: pointsman serve."
 Part = tuple[str, str]
 
 
@@ -66,7 +65,7 @@ def _entries(pm: Pointsman) -> list[Entry]:
 
 
 def _sum(entries: int) -> Iterable[Part]:
-    yield f"  {entries} entries, each sealed with the hash of the one before; replayed, they give the task as it stands.", ""
+    yield f"  {entries} entries: every hash fits the one before, and replayed they give the task as it stands.", ""
 
 
 def _tell(number: int, step: Step) -> None:

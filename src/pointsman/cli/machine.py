@@ -28,7 +28,7 @@ def check(work: options.WorkFile = None, json: options.Json = None) -> None:
         _faulty(exc, place, json=config.json)
         raise typer.Exit(FAILED) from exc
     if config.json:
-        output.as_json({"ok": True, "machines": [_report(definition, found) for definition, found in found]})
+        output.as_json({"ok": True, "machines": [_report(definition, warned) for definition, warned in found]})
         return
     for definition, warned in found:
         states, events = len(definition.states), len(definition.events)

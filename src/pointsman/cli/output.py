@@ -43,7 +43,7 @@ def line(text: str = "") -> None:
     print(text)
 
 
-def table(columns: Sequence[str], rows: Sequence[Row], title: str | None = None) -> None:
+def table(columns: Sequence[str], rows: Sequence[Row], title: str = "") -> None:
     """A drawn table on a terminal; elsewhere a heading and one line a row, cells parted by tabs."""
     cells = [[visible(cell) for cell in row] for row in rows]
     if is_terminal():
@@ -53,13 +53,13 @@ def table(columns: Sequence[str], rows: Sequence[Row], title: str | None = None)
         print("\t".join(row))
 
 
-def _drawn(columns: Sequence[str], cells: Sequence[Sequence[str]], title: str | None) -> None:
+def _drawn(columns: Sequence[str], cells: Sequence[Sequence[str]], title: str) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(title=title, box=box.ROUNDED, title_justify="left", title_style="bold", header_style="bold")
+    drawn = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False, padding=(0, 0, 0, 1))
     for column in columns:
         drawn.add_column(column, overflow="fold", no_wrap=column in _WHOLE)
     for row in cells:
@@ -80,7 +80,7 @@ def styled(*parts: tuple[str, str]) -> None:
 
 
 # Columns that a reader copies from: never broken over two lines.
-_WHOLE = frozenset({"id", "task", "at", "v", "version", "event", "state"})
+_WHOLE = frozenset({"id", "task", "at", "v", "version", "event", "state", "by", "owner", "door", "check", "status"})
 STYLES = {"pass": "green", "fail": "red", "error": "red", "done": "green", "failed": "red", "approved": "green", "reject": "yellow"}
 
 

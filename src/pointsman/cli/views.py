@@ -75,24 +75,28 @@ def who(event: Event) -> str:
     return "anyone, while nobody owns it" if event.acquires else says(event.by)
 
 
-def history(entries: Sequence[Entry], *, whole_board: bool, title: str | None = None) -> None:
-    columns = ("task", *_COLUMNS) if whole_board else _COLUMNS
-    rows = [((entry.task, *entry_row(entry)) if whole_board else entry_row(entry)) for entry in entries]
-    output.table(columns, rows, title)
+def history(entries: Sequence[Entry], *, whole_board: bool, title: str = "") -> None:
+    days = {iso(entry.at)[:10] for entry in entries}
+    one_day = output.is_terminal() and len(days) == 1  # then the title says the day and the rows have room
+    columns, rows = list(_COLUMNS), [[*_row(entry, one_day)] for entry in entries]
+    if whole_board:
+        columns, rows = ["task", *columns], [[entry.task, *row] for entry, row in zip(entries, rows, strict=True)]
+    output.table(columns, rows, ", ".join(part for part in (title, f"{days.pop()} UTC" if one_day else "") if part))
 
 
-_COLUMNS = ("v", "at", "event", "from", "to", "by", "door", "note")
+_COLUMNS = ("v", "at", "event", "state", "by", "door", "note")
 
 
-def entry_row(entry: Entry) -> tuple[object, ...]:
-    return (entry.version, when(entry.at), entry.event, entry.from_state, entry.to_state, entry.by, entry.door, entry_note(entry))
+def _row(entry: Entry, one_day: bool) -> tuple[object, ...]:
+    at = iso(entry.at)[11:19] if one_day else when(entry.at)
+    return (entry.version, at, entry.event, entry.to_state, entry.by, entry.door, _note(entry))
 
 
-def entry_note(entry: Entry) -> str:
+def _note(entry: Entry) -> str:
     """What an entry carried besides its move: a reason, what failed, the fields it set."""
-    judged = entry.changes.get("evidence", {})
+    judged = entry.changes.get("evidence", {}) if entry.from_state else {}
     failed = [f"{name}: {item['reason']}" for name, item in judged.items() if item["status"] != "pass"]
-    fields = entry.changes.get("fields", {})
+    fields = [name for name, value in entry.changes.get("fields", {}).items() if value is not None]
     return "; ".join(part for part in (entry.reason or "", *failed, "set " + ", ".join(fields) if fields else "") if part)
 
 
