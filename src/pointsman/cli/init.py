@@ -9,7 +9,7 @@ import typer
 from pointsman.app import opened
 from pointsman.cli import options, output
 from pointsman.config import FILE, SQLITE, Config, settings
-from pointsman.errors import invalid
+from pointsman.errors import FAILED, invalid
 
 Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder to write into; made when it is not there.")]
 FILES = {"work.py": "work.py.txt", FILE: "pointsman.toml.txt"}
@@ -52,4 +52,5 @@ def _ask(changed: list[Path], *, yes: bool) -> None:
     if not output.can_ask():
         raise invalid(("--yes", f"{names} would be overwritten; say --yes to allow it"))
     if not typer.confirm(f"Overwrite {names}?", err=True):
-        raise typer.Abort
+        output.note("nothing was written")
+        raise typer.Exit(FAILED)
