@@ -20,11 +20,11 @@ def codes() -> str:
 
 def machine() -> str:
     """The built-in machine as the interpreter holds it, in Mermaid."""
-    from pointsman.kernel.draw import mermaid
+    from pointsman.kernel.draw import draw
 
     from pointsman import Tasks
 
-    return f"```mermaid\n{mermaid(Tasks.definition).strip()}\n```"
+    return f"```mermaid\n{draw(Tasks.definition).strip()}\n```"
 
 
 def modules() -> str:
