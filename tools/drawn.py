@@ -47,9 +47,14 @@ def _tree(folder: Path, depth: int) -> Iterator[str]:
 
 
 def _module(path: Path, name: str, depth: int) -> str:
-    prose = " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").split("\n\n")[0].split())
-    first = prose.split(": ", 1)[0] if len(prose) > 110 and ": " in prose[:110] else prose.split(". ")[0]
-    return f"{'  ' * depth}{name}".ljust(24) + first.rstrip(".")
+    return f"{'  ' * depth}{name}".ljust(24) + _gist(ast.get_docstring(ast.parse(path.read_text())) or "")
+
+
+def _gist(docstring: str) -> str:
+    """The first sentence; of a long one that goes on after a colon, what stands before."""
+    sentence = " ".join(docstring.split("\n\n")[0].split()).split(". ")[0].rstrip(".")
+    head, colon, _ = sentence.partition(": ")
+    return head if colon and len(head) > 30 and len(sentence) > 110 else sentence
 
 
 def commands() -> str:
