@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 import support
-from pointsman import Event, Machine, Pointsman, State, Verdict, check, optional, owner
+from pointsman import Event, Machine, Pointsman, State, Tasks, Verdict, check, optional, owner
 from pointsman.store.columns import COLUMNS, VOLATILE
 from pointsman.store.connect import SQL
 
@@ -32,7 +32,7 @@ class Judged(Machine, name="judged"):
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with every kind of row, closed."""
     path = tmp_path_factory.mktemp("whole") / "work.db"
-    with Pointsman(f"sqlite:///{path}", [*_machines()]) as pm:
+    with Pointsman(f"sqlite:///{path}", [Tasks, Judged]) as pm:
         for _ in range(3):
             task = support.approved(pm)
         pm.propose(task.id, "complete", by=support.OWNER, epoch=task.epoch, idempotency_key="k1")
@@ -41,12 +41,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert judged is not None
         pm.propose(judged.id, "finish", {"text": "right"}, by="w", epoch=judged.epoch)
     return path
-
-
-def _machines() -> tuple[type[Machine], ...]:
-    from pointsman import Tasks
-
-    return (Tasks, Judged)
 
 
 def _tampered(whole: Path, tmp_path: Path, *statements: str) -> list[str]:
@@ -92,6 +86,11 @@ def test_a_column_set_to_null_or_empty_is_found(whole: Path, tmp_path: Path, col
     assert any("live row" in fault for fault in faults)
 
 
+def _swapped(table: str, column: str, where: str) -> list[str]:
+    """Exchange the values 2 and 3 of a unique column."""
+    return [f"UPDATE {table} SET {column} = -{column} WHERE {where}", f"UPDATE {table} SET {column} = 5 + {column} WHERE {where}"]
+
+
 LAST = "(SELECT max(key) FROM entries WHERE task = 1)"
 
 
@@ -101,12 +100,12 @@ LAST = "(SELECT max(key) FROM entries WHERE task = 1)"
         (["DELETE FROM payloads WHERE entry = 2", "DELETE FROM entries WHERE key = 2"], "missing"),
         (["DELETE FROM payloads WHERE entry = 2"], "payload is gone"),
         ([f"DELETE FROM entries WHERE key = {LAST}"], "live row"),
-        (["UPDATE entries SET version = -version WHERE key IN (2, 3)", "UPDATE entries SET version = 5 + version WHERE key IN (2, 3)"], "missing"),
-        (["UPDATE payloads SET entry = -3 WHERE entry = 3", "UPDATE payloads SET entry = 3 WHERE entry = 2", "UPDATE payloads SET entry = 2 WHERE entry = -3"], "payload was altered"),
+        (_swapped("entries", "version", "key IN (2, 3)"), "not follow"),
+        (_swapped("payloads", "entry", "entry IN (2, 3, -2, -3)"), "payload was altered"),
         (["DELETE FROM tasks WHERE key = 1"], "stray entry"),
         (["DELETE FROM entries WHERE task = 1"], "without history"),
     ],
-)  # fmt: skip
+)
 def test_a_dropped_swapped_or_inserted_entry_is_found(whole: Path, tmp_path: Path, statements: list[str], named: str) -> None:
     assert any(named in fault for fault in _tampered(whole, tmp_path, *statements))
 
@@ -128,5 +127,5 @@ def test_the_first_bad_entry_is_named(whole: Path, tmp_path: Path) -> None:
     raw.execute("UPDATE entries SET by = 'mallory' WHERE key >= 3")
     raw.close()
     with Pointsman(f"sqlite:///{path}", [], create=False) as pm:
-        first = pm.verify().faults[-3]
+        first = next(fault for fault in pm.verify().faults if fault.version is not None)
     assert (first.task, first.version, first.what) == (task, version, "a covered column was altered")

@@ -244,8 +244,10 @@ def _event(item: Mapping[str, Any]) -> Event:
 
 def _check(item: Mapping[str, Any]) -> Check:
     reads = tuple((name, bool(nullable)) for name, nullable in item["reads"])
-    return Check(**{**item, "function": Function(**item["function"]), "reads": reads})
+    parts: dict[str, Any] = {**item, "function": Function(**item["function"]), "reads": reads}
+    return Check(**parts)
 
 
 def _computed(item: Mapping[str, Any]) -> Computed:
-    return Computed(**{**item, "function": Function(**item["function"]), "reads": tuple(item["reads"])})
+    parts: dict[str, Any] = {**item, "function": Function(**item["function"]), "reads": tuple(item["reads"])}
+    return Computed(**parts)
