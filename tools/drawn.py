@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import typer
 from pointsman.cli.root import app
@@ -62,7 +63,7 @@ def commands() -> str:
     return "\n\n".join(_help(typer.main.get_command(app), "pointsman"))
 
 
-def _help(command: typer.core.TyperCommand, name: str) -> Iterator[str]:
+def _help(command: Any, name: str) -> Iterator[str]:
     context = command.make_context(name, [], resilient_parsing=True, terminal_width=100, max_content_width=100)
     yield f"## `{name}`\n\n```text\n{command.get_help(context).strip()}\n```"
     for sub in getattr(command, "commands", {}).values():
