@@ -12,7 +12,7 @@ ALLOWED = {
     "pointsman/kernel/bound.py:Bound.guard": "an author's guard may raise anything, and then it says no",
     "pointsman/kernel/bound.py:Bound.judge": "an author's check may raise anything, and then it did not pass",
     "pointsman/store/sqlite_commit.py:Committer._run": "whatever a unit raises is its caller's answer and not the end of the writer",
-    "pointsman/store/sqlite_readers.py:Readers.read": "a connection that failed in whatever way is not kept, and the error goes on",
+    "pointsman/store/sqlite_readers.py:Readers.read": "the connection goes back to the others, and the error goes on",
     "pointsman/store/sqlite_writer.py:Writer._answers": "were the writer's thread to end, every later caller would wait for ever",
 }
 """module:function -> why nothing narrower would do."""
