@@ -70,6 +70,19 @@ def test_a_body_that_is_refused_unread_is_not_answered_twice(port: int) -> None:
     assert told.count(b"HTTP/1.1 415 ") == told.count(b"HTTP/1.1 ") == 1
 
 
+def test_one_connection_too_many(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "CONNECTIONS", 2)
+    held = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(2)]
+    try:
+        told = said(port, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert told.startswith(b"HTTP/1.1 503 ")
+        assert b"\r\nretry-after: 1\r\n" in told
+        assert told.endswith(b'{"detail": "too many connections", "outcome": "not_done"}')
+    finally:
+        for connection in held:
+            connection.close()
+
+
 def test_others_are_served_meanwhile(port: int) -> None:
     held = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(100)]
     try:

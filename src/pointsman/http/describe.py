@@ -48,7 +48,10 @@ _GUARDED: dict[int | str, dict[str, Any]] = {
     408: {"model": Problem, "description": "The request did not arrive in time"},
     421: {"model": Problem, "description": "The Host is not a name of this machine"},
     431: {"model": Problem, "description": f"The head is over {HEAD_LIMIT} bytes"},
-    503: {"model": Unavailable, "description": "The store failed; `outcome` says whether something may be written"},
+    503: {
+        "model": Unavailable,
+        "description": "The store failed, or too many are connected; `outcome`: may something be written",
+    },
 }
 _BODIES: dict[int | str, dict[str, Any]] = {
     413: {"model": Problem, "description": f"The body is over {BODY_LIMIT} bytes"},

@@ -19,7 +19,6 @@ from pointsman.http.asgi import app
 from pointsman.http.guard import is_loopback
 from pointsman.http.protocol import Bounded
 
-CONNECTIONS = 800
 KEEP_ALIVE_SECONDS = 30
 STOP_SECONDS = 30
 BACKLOG = 1024
@@ -66,7 +65,6 @@ def settings(pm: Pointsman) -> uvicorn.Config:
         log_config=None,
         log_level="error",
         headers=[("x-content-type-options", "nosniff")],
-        limit_concurrency=CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=STOP_SECONDS,
         backlog=BACKLOG,
