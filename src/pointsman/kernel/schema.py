@@ -5,6 +5,7 @@ compiled once into a `Judge`; the judges of a definition are kept, since every p
 the value.
 """
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -246,7 +247,7 @@ class _Compiler:
         if "$ref" in schema:
             return self.noun(self.defs[schema["$ref"].removeprefix("#/$defs/")])
         if "enum" in schema or "const" in schema:
-            return "one of " + ", ".join(repr(option) for option in _options(schema))
+            return "one of " + ", ".join(json.dumps(option) for option in _options(schema))
         if "anyOf" in schema or "oneOf" in schema:
             return " or ".join(dict.fromkeys(self.noun(option) for option in schema.get("anyOf") or schema["oneOf"]))
         return _NOUNS.get(schema.get("type", ""), "JSON")
