@@ -1,0 +1,74 @@
+"""The composition root: a work file becomes machines, settings become an engine seen through the command line's door."""
+
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
+from pathlib import Path
+from types import ModuleType
+
+from pointsman.config import Config
+from pointsman.engine.door import Door
+from pointsman.engine.pointsman import Pointsman
+from pointsman.errors import DefinitionError, invalid
+from pointsman.kernel.authoring import Machine
+
+MODULE = "pointsman_work"
+CLI = Door("cli")
+
+
+class WorkFileError(Exception):
+    """A work file that cannot be used. `line` is the line of that file, 0 when it is the file as a whole."""
+
+    def __init__(self, path: Path, message: str, line: int = 0):
+        super().__init__(f"{path}, line {line}: {message}" if line else f"{path}: {message}")
+
+
+def opened(config: Config, *, create: bool = False, door: Door = CLI) -> Pointsman:
+    """The engine on the configured database. Importing the work file happens first and touches no database."""
+    return Pointsman(config.db, machines(config.work), create=create).through(door)
+
+
+def machines(work: Path | None) -> Sequence[type[Machine]] | None:
+    """The machines a work file serves: its list `machines`, else every Machine class written in it. None stands for
+    the built-in `tasks` machine, which is served when there is no work file."""
+    if work is None:
+        return None
+    module = _imported(work)
+    listed = getattr(module, "machines", None)
+    found = _declared(module) if listed is None else listed
+    if not isinstance(found, list | tuple) or not all(isinstance(item, type) and issubclass(item, Machine) for item in found):
+        raise WorkFileError(work, "`machines` must be a list of Machine classes, as in machines = [Articles]")
+    if not found:
+        raise WorkFileError(work, 'declares no machine; write one as `class Articles(Machine, name="articles"):`')
+    return list(found)
+
+
+def _declared(module: ModuleType) -> list[type[Machine]]:
+    classes = [item for item in vars(module).values() if isinstance(item, type) and issubclass(item, Machine)]
+    return [item for item in dict.fromkeys(classes) if item.__module__ == MODULE]
+
+
+def _imported(work: Path) -> ModuleType:
+    """Run the work file as a module, with its own folder first on the path as `python FILE` would have it."""
+    if not work.is_file():
+        raise invalid(("WORK.PY", f"there is no file {work}; `pointsman init` writes one"))
+    loader = SourceFileLoader(MODULE, str(work))
+    module = sys.modules[MODULE] = module_from_spec(ModuleSpec(MODULE, loader, origin=str(work)))
+    sys.path.insert(0, str(work.parent))
+    try:
+        loader.exec_module(module)
+    except DefinitionError:
+        raise
+    except SyntaxError as exc:
+        raise WorkFileError(Path(exc.filename or work), f"{exc.msg}: {(exc.text or '').strip()}", exc.lineno or 0) from exc
+    except (Exception, SystemExit) as exc:  # whatever the author's file raises is told to its author
+        raise WorkFileError(work, f"{type(exc).__name__}: {exc}", _line_in(work, exc)) from exc
+    return module
+
+
+def _line_in(work: Path, exc: BaseException) -> int:
+    """The last line of the work file that was running when `exc` was raised."""
+    frames = traceback.extract_tb(exc.__traceback__)
+    return next((frame.lineno or 0 for frame in reversed(frames) if Path(frame.filename) == work), 0)

@@ -1,0 +1,53 @@
+"""`pointsman serve`: the HTTP service on one database."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+from pointsman.app import opened
+from pointsman.cli import options, output
+from pointsman.config import settings
+from pointsman.errors import invalid
+
+if TYPE_CHECKING:
+    from pointsman.http.serve import Ready
+
+Host = Annotated[str | None, options.flag("--host", metavar="HOST", help="Loopback address to listen on. Default: 127.0.0.1.")]
+Port = Annotated[int | None, options.flag("--port", metavar="PORT", min=0, max=65535, help="Default: 8470. 0 picks a free one.")]
+OPEN_MODE = "open mode: a caller is whoever it says it is; keep this port to programs and people you trust"
+NO_KEYS = (
+    "only a loopback host can be served, because every caller here is whoever it says it is; this version has no keys yet "
+    "(they come with `pointsman key create`), so reach it from another machine through an SSH tunnel"
+)
+
+
+def serve(
+    work: options.WorkFile = None,
+    db: options.Db = None,
+    host: Host = None,
+    port: Port = None,
+    json: options.Json = None,
+) -> None:
+    """Serve the machines over HTTP until SIGTERM or Ctrl-C. Creates the database when there is none.
+
+    Prints one line when ready: the address, or with --json an object with url, pid and db. Requests in flight are
+    answered before it stops, and owners keep their tasks.
+    """
+    config = settings(work=work, db=db, host=host, port=port, json=json)
+    try:  # imported late: the other commands do without the server's libraries
+        from pointsman.http.guard import is_loopback
+        from pointsman.http.serve import serve as http_serve
+    except ModuleNotFoundError as exc:
+        raise invalid(("serve", f"needs {exc.name}, which is not installed: pip install 'pointsman[serve]'")) from exc
+    if not is_loopback(config.host):
+        raise invalid(("--host", NO_KEYS))
+    with opened(config, create=True) as pm:
+        output.note(OPEN_MODE)
+        http_serve(pm, config.host, config.port, lambda ready: _ready(ready, json=config.json))
+
+
+def _ready(ready: "Ready", *, json: bool) -> None:
+    if json:
+        output.as_json(ready, indent=None)
+    else:
+        output.line(f"serving {ready['db']} at {ready['url']}")
+    sys.stdout.flush()

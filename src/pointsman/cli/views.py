@@ -1,0 +1,105 @@
+"""Tasks and history as a person reads them."""
+
+from collections.abc import Sequence
+
+from pointsman.cli import output
+from pointsman.engine.queries import Entry
+from pointsman.kernel.definition import Definition, Event
+from pointsman.kernel.rules import says
+from pointsman.kernel.task import Task
+from pointsman.types import Instant, iso
+
+_SHORT = 60
+
+
+def summary(task: Task) -> str:
+    """Where a task stands, in one line."""
+    held = f", owner {task.owner}, epoch {task.epoch}" if task.owner else ""
+    return output.visible(f"task {task.id} is {task.state}, version {task.version}{held}")
+
+
+def board(tasks: Sequence[Task]) -> None:
+    rows = [(task.id, task.state, task.owner, task.version, when(task.updated_at), headline(task)) for task in tasks]
+    output.table(("id", "state", "owner", "version", "updated", "about"), rows)
+
+
+def headline(task: Task) -> str:
+    """The first words of a task: its title where it has one, else its first text."""
+    texts = [task.fields.get("title"), *task.fields.values()]
+    text = next((item for item in texts if isinstance(item, str) and item), "")
+    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+
+
+def task(task: Task, definition: Definition | None, *, asked_by: str | None) -> None:
+    """A task in full: what it holds, what was found about it, what can happen next."""
+    output.pairs(_facts(task))
+    output.line()
+    output.pairs([(name, value) for name, value in task.fields.items()])
+    if task.evidence:
+        output.line()
+        output.table(("check", "status", "reason"), [(name, item.status, item.reason) for name, item in task.evidence.items()], "evidence")
+    if definition:
+        output.line()
+        _next(task, definition, asked_by)
+
+
+def _facts(task: Task) -> list[tuple[str, object]]:
+    facts: list[tuple[str, object]] = [
+        ("task", task.id),
+        ("machine", f"{task.machine}, version {task.machine_version}"),
+        ("state", task.state),
+        ("version", task.version),
+        ("owner", f"{task.owner}, epoch {task.epoch}" if task.owner else "nobody"),
+        ("created", f"{when(task.created_at)} by {task.created_by}"),
+        ("updated", when(task.updated_at)),
+        ("digest", f"{task.digest} (revision {task.revision}; a decision on this content names it with --digest)"),
+    ]
+    return facts
+
+
+def _next(task: Task, definition: Definition, asked_by: str | None) -> None:
+    """Every event that leaves this state, with who may ask for it: what unblocks the task."""
+    events = [event for event in definition.events if task.state in event.sources]
+    if not events:
+        output.line(f"{task.state} is final: nothing more happens to this task.")
+        return
+    columns = ["event", "to", "who may ask", "needs check"]
+    rows = [[event.name, event.target(task.state), who(event), ", ".join(event.requires)] for event in events]
+    if asked_by:
+        columns.append(f"open to {asked_by}")
+        rows = [[*row, "yes" if row[0] in task.allowed else ""] for row in rows]
+    output.table(columns, rows, "next")
+
+
+def who(event: Event) -> str:
+    return "anyone, while nobody owns it" if event.acquires else says(event.by)
+
+
+def history(entries: Sequence[Entry], *, whole_board: bool, title: str = "") -> None:
+    days = {iso(entry.at)[:10] for entry in entries}
+    one_day = output.is_terminal() and len(days) == 1  # then the title says the day and the rows have room
+    columns, rows = list(_COLUMNS), [[*_row(entry, one_day)] for entry in entries]
+    if whole_board:
+        columns, rows = ["task", *columns], [[entry.task, *row] for entry, row in zip(entries, rows, strict=True)]
+    output.table(columns, rows, ", ".join(part for part in (title, f"{days.pop()} UTC" if one_day else "") if part))
+
+
+_COLUMNS = ("v", "at", "event", "state", "by", "door", "note")
+
+
+def _row(entry: Entry, one_day: bool) -> tuple[object, ...]:
+    at = iso(entry.at)[11:19] if one_day else when(entry.at)
+    return (entry.version, at, entry.event, entry.to_state, entry.by, entry.door, _note(entry))
+
+
+def _note(entry: Entry) -> str:
+    """What an entry carried besides its move: a reason, what failed, the fields it set."""
+    judged = entry.changes.get("evidence", {}) if entry.from_state else {}
+    failed = [f"{name}: {item['reason']}" for name, item in judged.items() if item["status"] != "pass"]
+    fields = [name for name, value in entry.changes.get("fields", {}).items() if value is not None]
+    return "; ".join(part for part in (entry.reason or "", *failed, "set " + ", ".join(fields) if fields else "") if part)
+
+
+def when(at: Instant) -> str:
+    """To the second: the exact time is in the JSON."""
+    return iso(at)[:19].replace("T", " ") + "Z"
