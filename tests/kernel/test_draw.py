@@ -4,11 +4,11 @@ import re
 
 from pointsman import Tasks
 from pointsman.kernel.definition import export, restore
-from pointsman.kernel.draw import draw
+from pointsman.kernel.draw import mermaid
 
 
 def test_every_move_start_and_end_is_drawn_once() -> None:
-    lines = draw(Tasks.definition).splitlines()
+    lines = mermaid(Tasks.definition).splitlines()
     assert lines[0] == "stateDiagram-v2"
     moves = [f"{source} --> {target}: {event.name}" for event in Tasks.definition.events for source, target in event.moves]
     ends = ["[*] --> queued", "done --> [*]", "failed --> [*]"]
@@ -17,9 +17,9 @@ def test_every_move_start_and_end_is_drawn_once() -> None:
 
 
 def test_the_same_definition_is_drawn_the_same() -> None:
-    assert draw(Tasks.definition) == draw(restore(export(Tasks.definition)))
+    assert mermaid(Tasks.definition) == mermaid(restore(export(Tasks.definition)))
 
 
 def test_only_plain_names_stand_in_the_diagram() -> None:
     names = re.compile(r"    (\w+|\[\*\]) --> (\w+|\[\*\])(: \w+(, check failed)?)?")
-    assert all(names.fullmatch(line) for line in draw(Tasks.definition).splitlines()[1:])
+    assert all(names.fullmatch(line) for line in mermaid(Tasks.definition).splitlines()[1:])

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pointsman import Refused
@@ -68,11 +68,13 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(JSON)
 def test_every_json_text_is_read_as_it_is(value: Any) -> None:
     assert ingest.parse(json.dumps(value).encode()) == value
 
 
+@settings(deadline=None)
 @given(
     st.binary(max_size=60)
     | st.text(alphabet='{}[]":,\\0123456789eE+-.NaInfity \ud800').map(lambda text: text.encode(errors="surrogatepass"))
@@ -87,6 +89,7 @@ def test_any_bytes_are_read_or_malformed(body: bytes) -> None:
         assert json.loads(body) == value
 
 
+@settings(deadline=None)
 @given(JSON)
 def test_what_is_judged_fit_can_be_stored_and_read_back(value: Any) -> None:
     if not ingest.faults(value):
@@ -182,6 +185,7 @@ def test_a_name_that_is_not(name: Any) -> None:
     assert message.startswith("must")
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters(exclude_categories=())))
 def test_cleaned_text_is_always_fit(text: str) -> None:
     cleaned = ingest.clean(text)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pointsman import DefinitionError, Event, Machine, State, Tasks, Verdict, check, contributor, note, optional, owner, role
@@ -176,6 +176,7 @@ def violated(definition: Definition, proof: Proof, longest: int) -> int | None:
     return None
 
 
+@settings(deadline=None)
 @given(definitions(), st.sampled_from(NAMES))
 def test_the_search_agrees_with_trying_every_run_and_is_shortest(definition: Definition, state: str) -> None:
     proof = Proof("always", state, "e0")

@@ -194,6 +194,7 @@ def test_the_one_alternative_of_the_values_type_tells_what_is_wrong() -> None:
     assert found == [("to.street", "must have at least 2 characters")]
 
 
+@settings(deadline=None)
 @given(st.text(min_size=6))
 def test_no_message_repeats_the_value(secret: str) -> None:
     value = {"street": 5, secret: secret, "number": secret}
