@@ -14,7 +14,7 @@ import apsw
 
 from pointsman.errors import StoreError
 from pointsman.store.database import Probe, Tx
-from pointsman.store.sqlite_file import File, busy, fault, unavailable
+from pointsman.store.sqlite_file import Connection, File, busy, fault, unavailable
 from pointsman.store.sqlite_tx import Transaction
 from pointsman.store.turn import Turn
 
@@ -36,7 +36,7 @@ class _Undone(Exception):
 class Committer:
     """The write connection, opened anew when it or its file was lost. Used by one thread at a time."""
 
-    def __init__(self, file: File, connect: Callable[[], apsw.Connection], start: Callable[[apsw.Connection], Transaction], probe: Probe):
+    def __init__(self, file: File, connect: Callable[[], Connection], start: Callable[[Connection], Transaction], probe: Probe):
         self._file = file
         self._connect = connect
         self._start = start
@@ -59,7 +59,7 @@ class Committer:
         self._connection.close()
         self._turn.close()
 
-    def _opened(self) -> tuple[apsw.Connection, Turn, tuple[int, int]]:
+    def _opened(self) -> tuple[Connection, Turn, tuple[int, int]]:
         identity = self._file.identity()
         turn = seat(self._file)
         try:
