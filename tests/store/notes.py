@@ -124,6 +124,7 @@ def child(program: str, *arguments: object) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-c", program, *map(str, arguments)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, roots))},
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

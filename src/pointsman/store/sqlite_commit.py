@@ -8,6 +8,7 @@ The law of a group:
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import apsw
@@ -56,8 +57,10 @@ class Committer:
             return [answer for unit in units for answer in self.transact((unit,))]
 
     def close(self) -> None:
-        self._connection.close()
-        self._turn.close()
+        try:
+            self._connection.close()
+        finally:
+            self._turn.close()
 
     def _opened(self) -> tuple[Connection, Turn, tuple[int, int]]:
         identity = self._file.identity()
@@ -96,7 +99,8 @@ class Committer:
         """See that the connection is good and that the path still names the file it was opened on."""
         if self._suspect or self._file.identity() != self._identity:
             self._suspect = True
-            self.close()
+            with suppress(apsw.Error):
+                self.close()
             self._connection, self._turn, self._identity = self._opened()
             self._suspect = False
 
