@@ -23,7 +23,12 @@ def verify(db: options.Db = None, work: options.Work = None, json: options.Json 
         output.as_json({"ok": report.ok, "tasks": report.tasks, "entries": report.entries, "faults": faults})
     else:
         found = "verified" if report.ok else "NOT INTACT"
-        output.line(f"{found}: {report.tasks} tasks, {report.entries} history entries, {len(faults)} faults")
+        counts = (
+            output.counted(report.tasks, "task"),
+            output.counted(report.entries, "entry", "entries"),
+            output.counted(len(faults), "fault"),
+        )
+        output.line(f"{found}: {', '.join(counts)}")
         if faults:
             output.table(("task", "version", "what"), [tuple(fault.values()) for fault in faults])
     _exit(report.ok)

@@ -31,8 +31,9 @@ def check(work: options.WorkFile = None, json: options.Json = None) -> None:
         output.as_json({"ok": True, "machines": [_report(definition, warned) for definition, warned in found]})
         return
     for definition, warned in found:
-        states, events = len(definition.states), len(definition.events)
-        output.line(f"{definition.name}, version {definition.version}: {states} states, {events} events, no fault, {len(warned)} warnings")
+        sizes = [(definition.states, "state"), (definition.events, "event"), (warned, "warning")]
+        counts = ", ".join(output.counted(len(items), noun) for items, noun in sizes)
+        output.line(f"{definition.name}, version {definition.version}: no fault, {counts}")
         for warning in warned:
             output.line(f"  {place}: {output.visible(str(warning))}")
 
@@ -77,6 +78,6 @@ def _faulty(exc: DefinitionError, place: Path, *, json: bool) -> None:
     if json:
         output.as_json({"ok": False, "machines": [{"name": exc.machine, "faults": [output.fault_json(fault) for fault in exc.faults]}]})
         return
-    output.line(f"{place}: machine {exc.machine} has {len(exc.faults)} faults")
+    output.line(f"{place}: machine {exc.machine} has {output.counted(len(exc.faults), 'fault')}")
     for fault in exc.faults:
         output.line(f"  {output.visible(str(fault))}")
