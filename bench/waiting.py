@@ -29,12 +29,13 @@ class Judged(Machine, name="judged"):
     waiting = State(initial=True)
     writing = State()
     finished = State(final=True)
+    given_up = State(final=True, outcome="failed")
 
     judged = check(takes_a_second)
 
     claim = Event(waiting >> writing, acquires=True)
     submit = Event(writing >> finished, by=owner, sets="text", requires=judged, otherwise=writing)
-    give_up = Event(writing >> finished, by=owner)
+    give_up = Event(writing >> given_up, by=owner)
 
 
 def figures(folder: Path) -> list[Line]:

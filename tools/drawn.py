@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import typer
 from pointsman.cli.root import app
@@ -20,11 +21,11 @@ def codes() -> str:
 
 def machine() -> str:
     """The built-in machine as the interpreter holds it, in Mermaid."""
-    from pointsman.kernel.draw import mermaid
+    from pointsman.kernel.draw import draw
 
     from pointsman import Tasks
 
-    return f"```mermaid\n{mermaid(Tasks.definition).strip()}\n```"
+    return f"```mermaid\n{draw(Tasks.definition).strip()}\n```"
 
 
 def modules() -> str:
@@ -47,9 +48,14 @@ def _tree(folder: Path, depth: int) -> Iterator[str]:
 
 
 def _module(path: Path, name: str, depth: int) -> str:
-    prose = " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").split("\n\n")[0].split())
-    first = prose.split(": ", 1)[0] if len(prose) > 110 and ": " in prose[:110] else prose.split(". ")[0]
-    return f"{'  ' * depth}{name}".ljust(24) + first.rstrip(".")
+    return f"{'  ' * depth}{name}".ljust(24) + _gist(ast.get_docstring(ast.parse(path.read_text())) or "")
+
+
+def _gist(docstring: str) -> str:
+    """The first sentence; of a long one that goes on after a colon, what stands before."""
+    sentence = " ".join(docstring.split("\n\n")[0].split()).split(". ")[0].rstrip(".")
+    head, colon, _ = sentence.partition(": ")
+    return head if colon and len(head) > 30 and len(sentence) > 110 else sentence
 
 
 def commands() -> str:
@@ -57,7 +63,7 @@ def commands() -> str:
     return "\n\n".join(_help(typer.main.get_command(app), "pointsman"))
 
 
-def _help(command: typer.core.TyperCommand, name: str) -> Iterator[str]:
+def _help(command: Any, name: str) -> Iterator[str]:
     context = command.make_context(name, [], resilient_parsing=True, terminal_width=100, max_content_width=100)
     yield f"## `{name}`\n\n```text\n{command.get_help(context).strip()}\n```"
     for sub in getattr(command, "commands", {}).values():

@@ -4,7 +4,17 @@ import ast
 
 from house.source import functions, trees
 
-ALLOWED: dict[str, str] = {}
+ALLOWED = {
+    "pointsman/app.py:_imported": "the author's work file runs there, and whatever it raises is told to its author",
+    "pointsman/engine/pointsman.py:Pointsman.__init__": "the database just opened is closed again, and the error goes on",
+    "pointsman/engine/steps.py:adrive": "whatever a step raises is thrown into the verb that waits for it",
+    "pointsman/engine/steps.py:drive": "whatever a step raises is thrown into the verb that waits for it",
+    "pointsman/kernel/bound.py:Bound.guard": "an author's guard may raise anything, and then it says no",
+    "pointsman/kernel/bound.py:Bound.judge": "an author's check may raise anything, and then it did not pass",
+    "pointsman/store/sqlite_commit.py:Committer._run": "whatever a unit raises is its caller's answer and not the end of the writer",
+    "pointsman/store/sqlite_readers.py:Readers.read": "the connection goes back to the others, and the error goes on",
+    "pointsman/store/sqlite_writer.py:Writer._answers": "were the writer's thread to end, every later caller would wait for ever",
+}
 """module:function -> why nothing narrower would do."""
 
 

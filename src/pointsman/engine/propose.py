@@ -118,8 +118,8 @@ def dry_run(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx) -> Don
     case = kernel.read(machine, found.task, proposal, tx.now)
     decision = case if isinstance(case, Refuse) else kernel.judge(case, {})
     match decision:
-        case Accept():
-            return Done(decision.after, decision.refusal)
+        case Accept(after, refusal=refusal):
+            return Done(after, refusal and replace(refusal, state=found.task.state, version=found.task.version, recorded=False))
         case Refuse(refusal):
             raise Refused(_explained(tx, machine, found.task, refusal))
         case NeedChecks(needs):

@@ -38,8 +38,8 @@ class Entry:
     def as_json(self) -> dict[str, Json]:
         """The shape of contract.md: `from` and `to`, times in RFC 3339."""
         names = ("task", "version", "seq", "event", "by", "session", "door", "epoch", "reason", "hash")
-        shape: dict[str, Json] = {name: getattr(self, name) for name in names}
-        return shape | {
+        return {
+            **{name: getattr(self, name) for name in names},
             "kind": self.kind,
             "at": iso(self.at),
             "from": self.from_state,

@@ -131,4 +131,8 @@ class verb(Generic[P, T]):
     def __get__(self, view: Any, kind: type | None = None) -> Any:
         if view is None:
             return self
-        return lambda *args, **kwargs: view.drive(self.steps(view, *args, **kwargs))
+
+        def call(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return view.drive(self.steps(view, *args, **kwargs))
+
+        return call

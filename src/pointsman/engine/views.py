@@ -1,15 +1,13 @@
 """A task as JSON, in the shape of contract.md: times in RFC 3339, absent parts null."""
 
-from typing import Any
-
 from pointsman.kernel.task import Evidence, Task
 from pointsman.types import Json, iso
 
 
 def task_json(task: Task) -> dict[str, Json]:
     plain = ("id", "machine", "machine_version", "state", "version", "revision", "digest", "owner", "session", "epoch", "priority")
-    shape: dict[str, Any] = {name: getattr(task, name) for name in plain}
-    return shape | {
+    return {
+        **{name: getattr(task, name) for name in plain},
         "fields": dict(task.fields),
         "evidence": {name: evidence_json(item) for name, item in task.evidence.items()},
         "allowed": list(task.allowed),

@@ -16,6 +16,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError, SchemaError
 
 from pointsman.kernel import ingest, schema
+from pointsman.kernel.definition import Schema
 from pointsman.types import Json
 
 NonBlank: TypeAlias = Annotated[str, StringConstraints(pattern=r"\S")]
@@ -112,15 +113,20 @@ def on_json(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def returning_json(function: Callable[..., Any], annotation: Any) -> Callable[..., Any]:
-    """A computed field's function whose value is as it is stored."""
-    if _is_json(annotation):
-        return function
-    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+def returning_json(function: Callable[..., Any], annotation: Any, form: Schema) -> Callable[..., Any]:
+    """A computed field's function, whose value is as it is stored. A value of another type is an author's fault."""
+    fits = schema.compiled(form)
+    dump = None if _is_json(annotation) else TypeAdapter[Any](annotation).dump_python
 
     @wraps(function)
     def call(**given: Any) -> Json:
-        return adapter.dump_python(function(**given), mode="json")
+        value = function(**given)
+        value = dump(value, mode="json") if dump else value
+        found = ingest.faults(value, "its value")
+        fits(value, "its value", found)
+        if found:
+            raise TypeError(f"{function.__name__}: " + "; ".join(f"{path} {message}" for path, message in found))
+        return value
 
     return call
 

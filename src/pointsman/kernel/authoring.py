@@ -17,8 +17,9 @@ from pointsman.kernel.annotations import NonBlank
 from pointsman.kernel.close import Functions, close
 from pointsman.kernel.definition import Definition
 from pointsman.kernel.faults import faults
-from pointsman.kernel.marks import Always, Event, State, Verdict, always, check, computed, guard, note, optional, result
+from pointsman.kernel.marks import Always, Event, State, always, check, computed, guard, note, optional, result
 from pointsman.kernel.rules import contributor, owner, person, role
+from pointsman.kernel.verdict import Verdict
 from pointsman.types import hours, minutes, seconds
 
 __all__ = [

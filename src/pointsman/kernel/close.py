@@ -14,14 +14,14 @@ from pointsman.errors import Fault
 from pointsman.kernel import definition as form
 from pointsman.kernel import marks
 from pointsman.kernel.annotations import Unfit, as_json, on_json, parameters, resolved, returning_json, returns, schema_of, takes_null
-from pointsman.kernel.rules import Rule
+from pointsman.kernel.rules import Rule, anyone
 from pointsman.kernel.schema import admits_null
 
 Functions: TypeAlias = Mapping[tuple[str, str, int], Callable[..., Any]]
-"""By kind ("check", "computed", "guard"), name and version. Called with stored values, by name."""
+"""By kind ("check", "computed", "guard"), name and version. Called by name: a guard with what it sees, the others with
+stored values."""
 
-# What a guard may look at.
-GUARD_SEES = ("task", "proposal", "principal", "now", "counts", "operations", "decisions", "children")
+GUARD_SEES = ("task", "proposal", "principal", "now", "decisions")
 
 _DECLARED: tuple[type, ...] = (marks.State, marks.Event, marks.CheckMark, marks.ComputedMark)
 _OWN = ("version", "proves")
@@ -39,6 +39,7 @@ def close(
 class _Closing:
     def __init__(self, cls: type, body: Mapping[str, Any], lines: Mapping[str, int], name: str, line: int):
         self.cls, self.body, self.lines, self.name, self.line = cls, body, lines, name, line
+        self.annotations = inspect.get_annotations(cls)
         self.found: list[Fault] = []
         self.functions: dict[tuple[str, str, int], Callable[..., Any]] = {}
         self.names: dict[int, str] = {}
@@ -83,7 +84,7 @@ class _Closing:
 
     def stray(self, name: str, item: Any) -> bool:
         plain = item is None or type(item) in (bool, int, float, str, list, dict, marks.FieldMark)
-        return plain and not name.startswith("_") and name not in _OWN and name not in self.cls.__annotations__ and not name.isupper()
+        return plain and not name.startswith("_") and name not in _OWN and name not in self.annotations and not name.isupper()
 
     def named(self, item: Any, code: str, of: str) -> str | None:
         """The name of an object that this class body declares."""
@@ -95,7 +96,7 @@ class _Closing:
 
     def fields(self) -> Iterator[form.Field]:
         module = vars(sys.modules[self.cls.__module__])
-        for name, written in inspect.get_annotations(self.cls).items():
+        for name, written in self.annotations.items():
             try:
                 annotation = resolved(written, module)
                 if get_origin(annotation) is not ClassVar and annotation is not ClassVar:
@@ -165,7 +166,7 @@ class _Closing:
         if isinstance(by, Rule):
             return by
         self.fault("bad_rule", "`by` must be a rule, such as owner or role('reviewer')", event)
-        return form.anyone
+        return anyone
 
     def setting(self, event: str, item: marks.Sets) -> form.Setting:
         if not isinstance(item, marks.OptionalMark):
@@ -178,7 +179,7 @@ class _Closing:
             state = self.named(proof.state, "unknown_state", "proves")
             event = self.named(proof.event, "unknown_event", "proves")
             if state and event:
-                yield form.Proof("always", state, event)
+                yield form.Proof("always", state, event, self.at("proves"))
 
     # ── functions ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -201,7 +202,7 @@ class _Closing:
             annotation = returns(item.function)
             schema = schema_of(annotation, "serialization")
             key = ("computed", function.name, function.version)
-            self.functions[key] = returning_json(self.functions.get(key, item.function), annotation)
+            self.functions[key] = returning_json(self.functions.get(key, item.function), annotation, schema)
         except Unfit as error:
             self.fault("bad_function", str(error), name)
         return form.Computed(name, function, tuple(reads), schema, self.at(name))
@@ -210,7 +211,7 @@ class _Closing:
         mark = item if isinstance(item, marks.GuardMark) else marks.guard(item)
         function, sees = self.function("guard", event, mark)
         if unknown := [name for name in sees if name not in GUARD_SEES]:
-            self.fault("bad_function", f"a guard sees {', '.join(GUARD_SEES)}; it has no {', '.join(unknown)}", event)
+            self.fault("bad_function", f"a guard sees {', '.join(GUARD_SEES)}, and not {', '.join(unknown)}", event)
         return function
 
     def function(self, kind: str, name: str, mark: Any) -> tuple[form.Function, dict[str, Any]]:

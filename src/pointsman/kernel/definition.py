@@ -119,6 +119,7 @@ class Proof:
     kind: Literal["always"]
     state: str
     event: str
+    line: int = 0
 
 
 Named = TypeVar("Named", Field, State, Check, Computed, Event)
@@ -244,8 +245,10 @@ def _event(item: Mapping[str, Any]) -> Event:
 
 def _check(item: Mapping[str, Any]) -> Check:
     reads = tuple((name, bool(nullable)) for name, nullable in item["reads"])
-    return Check(**{**item, "function": Function(**item["function"]), "reads": reads})
+    members: dict[str, Any] = {**item, "function": Function(**item["function"]), "reads": reads}
+    return Check(**members)
 
 
 def _computed(item: Mapping[str, Any]) -> Computed:
-    return Computed(**{**item, "function": Function(**item["function"]), "reads": tuple(item["reads"])})
+    members: dict[str, Any] = {**item, "function": Function(**item["function"]), "reads": tuple(item["reads"])}
+    return Computed(**members)

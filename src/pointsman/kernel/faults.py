@@ -1,6 +1,275 @@
+"""Everything that is wrong with a definition, at once, each with its line.
+
+`faults` also gives the warnings (`Fault.warning`), which do not keep a machine from being served.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
 from pointsman.errors import Fault
-from pointsman.kernel.definition import Definition
+from pointsman.kernel import ingest, schema
+from pointsman.kernel.cautions import cautions
+from pointsman.kernel.definition import Check, Computed, Definition, Event, Field, State
+from pointsman.kernel.flow import first, reachable, satisfiable, search
+from pointsman.kernel.prove import false_proofs
+from pointsman.kernel.rules import ANONYMOUS, leaves, says
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+_MACHINE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+
+# Words with a meaning of their own: in `on_lapse`, in `on_deadline`, as a caller without a name, and on every machine.
+RESERVED = frozenset({"same", "remind", ANONYMOUS, "version", "proves", "definition", "functions"})
+
+# Tools that every server has for agents.
+SERVER_TOOLS = frozenset(
+    [
+        "list_work",
+        "get_task",
+        "create_task",
+        "claim_task",
+        "renew_lease",
+        "release_task",
+        "checkpoint",
+        "resume_task",
+        "begin_operation",
+        "finish_operation",
+        "get_proposal",
+        "wait_task",
+        "propose",
+    ]
+)
+
+OUTCOMES = (None, "failed", "cancelled")
 
 
 def faults(definition: Definition) -> tuple[Fault, ...]:
-    return ()
+    """Faults first, in the order of their lines, then warnings."""
+    found = [
+        *_names(definition),
+        *_whole(definition),
+        *(fault for item in definition.fields for fault in _field(definition, item)),
+        *(fault for item in definition.states for fault in _state(definition, item)),
+        *(fault for item in definition.checks for fault in _check(definition, item)),
+        *(fault for item in definition.computed for fault in _computed(definition, item)),
+        *(fault for item in definition.events for fault in _event(definition, item)),
+        *_tools(definition),
+        *_ways(definition),
+        *_proofs(definition),
+        *false_proofs(definition),
+    ]
+    return (*sorted(found, key=lambda fault: fault.line), *cautions(definition))
+
+
+def _at(item: Field | State | Check | Computed | Event, code: str, message: str) -> Fault:
+    return Fault(code, message, item.name, item.line)
+
+
+# ── names and the whole ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _names(definition: Definition) -> Iterator[Fault]:
+    """One name, one thing: fields, states, events, checks and computed fields share one set of names."""
+    seen = set[str]()
+    for item in (*definition.fields, *definition.states, *definition.events, *definition.checks, *definition.computed):
+        if not _NAME.fullmatch(item.name):
+            yield _at(item, "bad_name", "a name is up to 64 ASCII letters, digits and _, and begins with a letter")
+        if item.name in RESERVED:
+            yield _at(item, "reserved_name", "this name has a meaning of its own")
+        if item.name in seen:
+            yield _at(item, "name_clash", "this name is taken in the same machine")
+        seen.add(item.name)
+
+
+def _whole(definition: Definition) -> Iterator[Fault]:
+    def fault(code: str, message: str) -> Fault:
+        return Fault(code, message, definition.name, definition.line)
+
+    if not _MACHINE_NAME.fullmatch(definition.name) or definition.name in RESERVED:
+        yield fault("bad_name", "a machine's name is up to 64 ASCII letters, digits, _ and -, begins with a letter and is no reserved word")
+    if type(definition.version) is not int or not 1 <= definition.version < 1 << 31:
+        yield fault("bad_version", "`version` must be a whole number from 1")
+    starts = [state for state in definition.states if state.initial]
+    if not starts:
+        yield fault("no_initial", "no state is initial: write State(initial=True)")
+    yield from (_at(state, "two_initial", f"{starts[0].name} is initial already") for state in starts[1:])
+    if definition.cancels_to is None:
+        yield fault("no_cancel_target", 'a cancelled task has nowhere to go: write State(final=True, outcome="cancelled" or "failed")')
+
+
+def _tools(definition: Definition) -> Iterator[Fault]:
+    count = Counter(event.tool or event.name for event in definition.events if not event.acquires)
+    for event in definition.events:
+        tool = event.tool or event.name
+        if event.acquires and event.tool:
+            yield _at(event, "unused_tool", "an acquiring event has no tool of its own: claim_task is its tool")
+        elif not event.acquires and tool in SERVER_TOOLS:
+            yield _at(event, "tool_clash", f"every server has a tool {tool}: name another with tool=")
+        elif not event.acquires and count[tool] > 1:
+            yield _at(event, "tool_clash", f"two events have the tool {tool}")
+
+
+# ── fields and functions ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _field(definition: Definition, item: Field) -> Iterator[Fault]:
+    unfit = list(schema.unsupported(item.schema))
+    if unfit:
+        yield _at(item, "field_type", f"its type cannot be judged: {', '.join(unfit)}")
+    elif not item.required and (found := ingest.faults(item.default, "default") or schema.faults(item.schema, item.default, "default")):
+        yield _at(item, "bad_default", "; ".join(f"{path} {message}" for path, message in found))
+    if item.required and item.name in definition.settable:
+        yield _at(item, "no_default", "an event sets it, so a creator cannot give it: it needs a default until then")
+
+
+def _check(definition: Definition, item: Check) -> Iterator[Fault]:
+    yield from _reads(definition, item, (name for name, _ in item.reads))
+    yield from _version(item)
+    if item.eager and item.opinion:
+        yield _at(item, "eager_opinion", "an opinion is slow and costs: it cannot be eager")
+    if item.timeout <= 0:
+        yield _at(item, "bad_time", "its timeout must be longer than nothing")
+
+
+def _computed(definition: Definition, item: Computed) -> Iterator[Fault]:
+    yield from _reads(definition, item, item.reads)
+    yield from _version(item)
+    if unfit := list(schema.unsupported(item.schema)):
+        yield _at(item, "field_type", f"its type cannot be judged: {', '.join(unfit)}")
+
+
+def _reads(definition: Definition, item: Check | Computed, names: Iterable[str]) -> Iterator[Fault]:
+    for name in names:
+        if name not in definition.field:
+            yield _at(item, "unknown_field", f"it reads {name}, which is no field")
+        elif name not in definition.content:
+            yield _at(item, "reads_no_content", f"it reads {name}, which is a {definition.field[name].kind} and not content")
+
+
+def _version(item: Check | Computed) -> Iterator[Fault]:
+    if item.function.version < 1:
+        yield _at(item, "bad_version", "the version of a function is a whole number from 1")
+
+
+# ── states and events ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _state(definition: Definition, item: State) -> Iterator[Fault]:
+    if item.outcome not in OUTCOMES:
+        yield _at(item, "bad_outcome", 'an outcome is "failed" or "cancelled"')
+    if item.outcome and not item.final:
+        yield _at(item, "bad_outcome", "only a final state has an outcome")
+    if item.final and (item.lease or item.deadline or item.on_lapse or item.on_deadline or item.initial):
+        yield _at(item, "final_waits", "a final state is not initial and has no lease and no deadline")
+    if any(span is not None and span <= 0 for span in (item.lease, item.deadline)):
+        yield _at(item, "bad_time", "a lease or deadline must be longer than nothing")
+    if item.on_lapse not in (None, "same", *definition.state):
+        yield _at(item, "unknown_state", f'on_lapse is "same" or a state, and {item.on_lapse} is neither')
+    if item.on_lapse and item.lease is None:
+        yield _at(item, "no_lease", "on_lapse says what happens when a lease lapses, and there is none")
+    yield from _deadline(definition, item)
+
+
+def _deadline(definition: Definition, item: State) -> Iterator[Fault]:
+    event = definition.event.get(item.on_deadline or "")
+    if item.on_deadline and item.deadline is None:
+        yield _at(item, "no_deadline", "on_deadline says what happens at a deadline, and there is none")
+    if item.on_deadline not in (None, "remind") and (event is None or event.target(item.name) is None):
+        yield _at(item, "unknown_event", f'on_deadline is "remind" or an event open in this state, and {item.on_deadline} is neither')
+
+
+def _event(definition: Definition, item: Event) -> Iterator[Fault]:
+    yield from _moves(definition, item)
+    yield from _settings(definition, item)
+    yield from (
+        _at(item, "unknown_check", f"it requires {name}, which is no check") for name in item.requires if name not in definition.check
+    )
+    if item.otherwise and item.otherwise not in definition.state:
+        yield _at(item, "unknown_state", f"otherwise leads to {item.otherwise}, which is no state")
+    if item.otherwise and not item.requires:
+        yield _at(item, "unused_otherwise", "`otherwise` is taken when a required check fails, and none is required")
+    if any(guard.version < 1 for guard in item.when):
+        yield _at(item, "bad_version", "the version of a function is a whole number from 1")
+    yield from _rule(definition, item)
+
+
+def _moves(definition: Definition, item: Event) -> Iterator[Fault]:
+    if not item.moves:
+        yield _at(item, "no_moves", "it moves nothing: give it moves such as `a >> b`")
+    for name in dict.fromkeys(name for move in item.moves for name in move if name not in definition.state):
+        yield _at(item, "unknown_state", f"it moves from or to {name}, which is no state")
+    for name, times in Counter(item.sources).items():
+        if times > 1:
+            yield _at(item, "shadowed", f"it has {times} moves from {name}, and only the first would ever be taken")
+        if name in definition.state and definition.state[name].final:
+            yield _at(item, "out_of_final", f"it moves out of {name}, which is final")
+
+
+def _settings(definition: Definition, item: Event) -> Iterator[Fault]:
+    computed = {computed.name for computed in definition.computed}
+    for name, times in Counter(setting.field for setting in item.sets).items():
+        if name in computed:
+            yield _at(item, "sets_computed", f"it sets {name}, which is computed")
+        elif name not in definition.field:
+            yield _at(item, "unknown_field", f"it sets {name}, which is no field")
+        if times > 1:
+            yield _at(item, "sets_twice", f"it sets {name} twice")
+    for setting in item.sets:
+        field = definition.field.get(setting.field)
+        if field and not setting.required and (found := schema.faults(field.schema, setting.default, "")):
+            yield _at(item, "bad_default", f"the default it sets {setting.field} to {found[0][1]}")
+
+
+def _rule(definition: Definition, item: Event) -> Iterator[Fault]:
+    """A rule that contradicts itself, or needs an owner where nobody can be one."""
+    if any(leaf.op == "role" and leaf.args[0] == ANONYMOUS for leaf in leaves(item.by)):
+        yield _at(item, "reserved_name", f"{ANONYMOUS} is a caller without a name, not a role")
+    possible = [held for held in (False, True) if satisfiable(item.by, held)]
+    if not possible:
+        yield _at(item, "nobody", f"nobody can satisfy its rule: {says(item.by)}; whoever owns a task is a contributor")
+        return
+    for source in item.sources:
+        there = [held for state, held in reachable(definition) if state == source]
+        due = source in definition.state and definition.state[source].on_deadline == item.name
+        if there and not due and not set(there) & set(possible):
+            yield _at(item, "nobody", f"nobody can satisfy its rule in {source}: it needs the owner, and nobody owns the task there")
+
+
+# ── the graph ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _ways(definition: Definition) -> Iterator[Fault]:
+    """States that no task comes to, and states that no task leaves for good."""
+    entered = {state for state, _ in reachable(definition)}
+    ends = _leading_to_an_end(definition)
+    for state in definition.states:
+        if entered and state.name not in entered:
+            yield _at(state, "unreachable", f"no path leads here from {first(definition)}")
+        if not state.final and not _leaves(definition, state.name):
+            yield _at(state, "no_way_out", "no event leads out of it, and it is not final")
+        elif state.name not in ends:
+            yield _at(state, "no_way_out", "no path of events leads from it to a final state")
+
+
+def _leaves(definition: Definition, name: str) -> bool:
+    return any(source == name != target for event in definition.events for source, target in event.moves)
+
+
+def _leading_to_an_end(definition: Definition) -> set[str]:
+    back = [(target, source) for event in definition.events for source, target in event.moves]
+    ends = [state.name for state in definition.states if state.final]
+
+    def onward(name: str) -> Iterator[tuple[str, str]]:
+        if not name:
+            return (("", end) for end in ends)
+        return (("", source) for target, source in back if target == name)
+
+    return set(search("", onward))
+
+
+def _proofs(definition: Definition) -> Iterator[Fault]:
+    for proof in definition.proves:
+        if proof.state not in definition.state:
+            yield Fault("unknown_state", f"it speaks of {proof.state}, which is no state", "proves", proof.line)
+        if proof.event not in definition.event:
+            yield Fault("unknown_event", f"it speaks of {proof.event}, which is no event", "proves", proof.line)

@@ -144,13 +144,16 @@ class ComputedMark(Generic[P, R]):
         return self.function(*args, **kwargs)
 
 
+Predicate: TypeAlias = Callable[..., bool] | Callable[..., Verdict]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class GuardMark(Generic[P]):
-    function: Callable[P, bool]
+class GuardMark:
+    function: Predicate
     version: int
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> bool:
-        return self.function(*args, **kwargs)
+    def __call__(self, **sees: Any) -> bool | Verdict:
+        return self.function(**sees)
 
 
 TIMEOUT = minutes(1)
@@ -199,13 +202,14 @@ def computed(function: Callable[..., Any] | None = None, /, *, version: int = 1)
 
 
 @overload
-def guard(function: Callable[P, bool], /, *, version: int = 1) -> GuardMark[P]: ...
+def guard(function: Predicate, /, *, version: int = 1) -> GuardMark: ...
 @overload
-def guard(*, version: int = 1) -> Callable[[Callable[P, bool]], GuardMark[P]]: ...
-def guard(function: Callable[..., bool] | None = None, /, *, version: int = 1) -> Any:
-    """A pure predicate inside the decision, for an event's `when`."""
+def guard(*, version: int = 1) -> Callable[[Predicate], GuardMark]: ...
+def guard(function: Predicate | None = None, /, *, version: int = 1) -> Any:
+    """A pure predicate inside the decision, for an event's `when`. Its parameters name what it sees: task, proposal, principal,
+    now, decisions. A `Verdict` tells the reason."""
 
-    def mark(function: Callable[..., bool]) -> GuardMark[...]:
+    def mark(function: Predicate) -> GuardMark:
         return GuardMark(_plain(function), version)
 
     return mark if function is None else mark(function)
@@ -218,7 +222,7 @@ def _plain(function: Any) -> Any:
 # ── events and proofs ────────────────────────────────────────────────────────────────────────────────────────────
 
 Checks: TypeAlias = CheckMark[...]
-Guards: TypeAlias = GuardMark[...] | Callable[..., bool]
+Guards: TypeAlias = GuardMark | Predicate
 Sets: TypeAlias = str | OptionalMark
 
 

@@ -109,7 +109,7 @@ def changes(before: Task | None, after: Task) -> dict[str, Json]:
     moved_fields = {
         name: value for name, value in after.fields.items() if name not in before.fields or not same(before.fields[name], value)
     }
-    return moved | ({"fields": moved_fields} if moved_fields else {})
+    return {**moved, "fields": moved_fields} if moved_fields else moved
 
 
 def apply(before: Task | None, task_id: str, version: int, at: Instant, moved: Mapping[str, Any]) -> Task:

@@ -45,7 +45,7 @@ class Transaction:
 
     def __init__(self, connection: apsw.Connection, statements: Mapping[str, Statement], path: str, now: Instant):
         self._connection = connection
-        self._execute = connection.execute
+        self._execute = connection.cursor().execute
         self._statements = statements
         self._path = path
         self.now = now

@@ -4,16 +4,69 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pointsman.errors import StoreError
 from pointsman.store.database import Tx
 from pointsman.store.sqlite_commit import Answer, Unit
 
 T = TypeVar("T")
-Job: TypeAlias = tuple[Unit, "Future[Any]"]
 
 LARGEST_GROUP = 128
+CALM_AFTER = 8
+"""So many groups of one unit in a row, and callers commit on their own threads again."""
+
+
+class Job(Protocol):
+    """A unit in the queue, and somebody who wants its answer."""
+
+    unit: Unit
+
+    def wanted(self) -> bool: ...
+    def answer(self, answer: Answer) -> None: ...
+
+
+class Waiting:
+    """A thread stands still for the answer. A bare lock wakes it at half the price of a future."""
+
+    __slots__ = ("_answer", "_lock", "unit")
+
+    def __init__(self, unit: Unit):
+        self.unit = unit
+        self._lock = Lock()
+        self._lock.acquire()
+        self._answer: Answer = (None, None)
+
+    def wanted(self) -> bool:
+        return True
+
+    def answer(self, answer: Answer) -> None:
+        self._answer = answer
+        self._lock.release()
+
+    def wait(self) -> Any:
+        self._lock.acquire()
+        return told(self._answer)
+
+
+class Promised:
+    """The answer goes to a future, which its holder may cancel as long as the unit has not begun."""
+
+    __slots__ = ("future", "unit")
+
+    def __init__(self, unit: Unit):
+        self.unit = unit
+        self.future: Future[Any] = Future()
+
+    def wanted(self) -> bool:
+        return self.future.set_running_or_notify_cancel()
+
+    def answer(self, answer: Answer) -> None:
+        value, error = answer
+        if error is None:
+            self.future.set_result(value)
+        else:
+            self.future.set_exception(error)
 
 
 class Writer:
@@ -27,28 +80,21 @@ class Writer:
         self._lane = Lock()
         self._gate = Lock()
         self._open = True
-        self._crowded = False
+        self._calm = CALM_AFTER
         self._thread = Thread(target=self._serve, name="pointsman-writer", daemon=True)
         self._thread.start()
 
     def submit(self, unit: Callable[[Tx], T]) -> "Future[T]":
-        future: Future[T] = Future()
-        with self._gate:
-            if self._open:
-                self._queue.put((unit, future))
-                return future
-        future.set_exception(self._closed())
-        return future
+        job = Promised(unit)
+        self._put(job)
+        return job.future
 
     def run(self, unit: Callable[[Tx], T]) -> T:
-        if self._crowded or not self._lane.acquire(blocking=False):
-            return self.submit(unit).result()
-        try:
-            if not self._open:
-                raise self._closed()
-            return _told(self._transact((unit,))[0])
-        finally:
-            self._lane.release()
+        if self._calm >= CALM_AFTER and self._lane.acquire(blocking=False):
+            return self._here(unit)
+        job = Waiting(unit)
+        self._put(job)
+        return job.wait()
 
     def close(self) -> None:
         """Finish what is queued. Units that come later are refused."""
@@ -58,47 +104,55 @@ class Writer:
                 self._queue.put(None)
         self._thread.join()
         with self._lane:
-            pass
+            """A caller writing on its own thread is done."""
+
+    def _put(self, job: Job) -> None:
+        with self._gate:
+            if self._open:
+                self._queue.put(job)
+                return
+        if job.wanted():
+            job.answer((None, self._closed()))
+
+    def _here(self, unit: Unit) -> Any:
+        """On the caller's own thread, which has just taken the lane."""
+        try:
+            if not self._open:
+                raise self._closed()
+            return told(self._transact((unit,))[0])
+        finally:
+            self._lane.release()
 
     def _serve(self) -> None:
-        while (first := self._queue.get()) is not None:
+        last = False
+        while not last:
+            first = self._queue.get()
             with self._lane:
                 jobs, last = self._gather(first)
                 answers = self._answers(jobs)
-            self._crowded = len(jobs) > 1
-            for (_, future), answer in zip(jobs, answers, strict=True):
-                _tell(future, answer)
-            if last:
-                return
+            self._calm = self._calm + 1 if len(jobs) == 1 else 0
+            for job, answer in zip(jobs, answers, strict=True):
+                job.answer(answer)
 
-    def _answers(self, jobs: list[Job]) -> list[Answer]:
-        try:
-            return self._transact([unit for unit, _ in jobs]) if jobs else []
-        except BaseException as error:  # noqa: BLE001 - were this thread to end, every later caller would wait for ever
-            return [(None, error) for _ in jobs]
-
-    def _gather(self, first: Job) -> tuple[list[Job], bool]:
-        """The units that have come meanwhile, without those given up by their callers; and whether they are the last."""
+    def _gather(self, job: Job | None) -> tuple[list[Job], bool]:
+        """`job` and those that have come meanwhile, without what nobody wants any more; and whether they are the last."""
         jobs: list[Job] = []
-        job: Job | None = first
         while job is not None:
-            if job[1].set_running_or_notify_cancel():
+            if job.wanted():
                 jobs.append(job)
             if len(jobs) == LARGEST_GROUP or self._queue.empty():
                 return jobs, False
             job = self._queue.get()
         return jobs, True
 
-
-def _tell(future: "Future[Any]", answer: Answer) -> None:
-    value, error = answer
-    if error is None:
-        future.set_result(value)
-    else:
-        future.set_exception(error)
+    def _answers(self, jobs: list[Job]) -> list[Answer]:
+        try:
+            return self._transact([job.unit for job in jobs]) if jobs else []
+        except BaseException as error:  # noqa: BLE001 - were this thread to end, every later caller would wait for ever
+            return [(None, error) for _ in jobs]
 
 
-def _told(answer: Answer) -> Any:
+def told(answer: Answer) -> Any:
     value, error = answer
     if error is None:
         return value

@@ -41,13 +41,6 @@ WHERE key > :after
 ORDER BY key
 LIMIT :limit;
 
--- name: count_tasks :many
--- How many tasks of each machine version stand in each state.
-SELECT machine, machine_version, state, count(*) AS tasks
-FROM tasks
-GROUP BY machine, machine_version, state
-ORDER BY machine, machine_version, state;
-
 -- name: open_tasks_of :one
 -- Whether tasks of a machine version are still open.
 SELECT EXISTS (

@@ -1,0 +1,73 @@
+"""Bytes of a request body, under limits: what may come in, how much, and how long it may take."""
+
+import asyncio
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive, Scope, Send
+
+BODY_LIMIT = 1 << 20
+BODY_SECONDS = 20.0
+LINGER_SECONDS = 1.0
+
+
+class TooLarge(Exception):
+    """The body is over the limit. Part of it may still be on its way."""
+
+
+async def read_body(request: Request) -> bytes:
+    """The body of a JSON request. Raises TooLarge, or HTTPException 415, 408 or 400."""
+    expect_json(request.headers)
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await _bounded(request)
+    except TimeoutError as late:
+        raise HTTPException(408, "the body did not arrive in time", {"connection": "close"}) from late
+    except ClientDisconnect as gone:
+        raise HTTPException(400, "the body did not arrive whole") from gone
+
+
+async def _bounded(request: Request) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > BODY_LIMIT:
+            raise TooLarge
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def expect_json(headers: Headers) -> None:
+    """One plain `application/json`. A form or plain text, which any web page may post, is refused with the rest."""
+    kinds = headers.getlist("content-type")
+    kind, _, charset = kinds[0].partition(";") if len(kinds) == 1 else ("", "", "")
+    if kind.strip().lower() != "application/json" or charset.strip().lower().replace('"', "") not in ("", "charset=utf-8"):
+        raise HTTPException(415, "the body must be application/json")
+    if headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise HTTPException(415, "the body must come without a content encoding")
+
+
+class TooLargeResponse:
+    """413, sent whole at once; then what the client is still sending is read and dropped for a moment, since closing
+    on unread bytes would reset the connection and lose the answer."""
+
+    _BODY = b'{"detail":"the body is over %d bytes"}' % BODY_LIMIT
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        length = str(len(self._BODY)).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", length), (b"connection", b"close")]
+        await send({"type": "http.response.start", "status": 413, "headers": headers})
+        await send({"type": "http.response.body", "body": self._BODY, "more_body": True})
+        await _drain(receive)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _drain(receive: Receive) -> None:
+    try:
+        async with asyncio.timeout(LINGER_SECONDS):
+            while (await receive()).get("more_body"):
+                pass
+    except TimeoutError:
+        return

@@ -1,0 +1,106 @@
+"""uvicorn's HTTP protocol with limits on a request's head: 32 kB, and ten seconds to arrive.
+
+httptools has neither limit (a header of any size is kept whole, half a request is waited for without end), and ASGI
+begins only after the head. Whole heads are measured once more by `guard.py`, which also serves under other servers.
+"""
+
+import asyncio
+import json
+from asyncio.events import TimerHandle
+from http import HTTPStatus
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from pointsman.http.guard import HEAD_LIMIT
+
+HEAD_SECONDS = 10.0
+LINGER_SECONDS = 1.0
+
+
+class Bounded(HttpToolsProtocol):
+    """Counts bytes and time while a head is incomplete. The chunk in which a head begins is not counted, since it
+    may hold the end of the request before; the loop bounds it."""
+
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **options)
+        self.in_head = False
+        self.head_size = 0
+        self.head_timer: TimerHandle | None = None
+        self.refused = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._start_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.refused:
+            return
+        if self.in_head:
+            self.head_size += len(data)
+            if self.head_size > HEAD_LIMIT:
+                self._refuse(431, f"the request's head is over {HEAD_LIMIT} bytes")
+                return
+        super().data_received(data)
+        if self.in_head and self.head_timer is None:
+            self._start_timer()
+
+    def on_message_begin(self) -> None:
+        self.in_head = True
+        self.head_size = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self.in_head = False
+        self._stop_timer()
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(400, "this is not a clean HTTP/1.1 request")
+
+    def _start_timer(self) -> None:
+        self.head_timer = self.loop.call_later(HEAD_SECONDS, self._late)
+
+    def _stop_timer(self) -> None:
+        if self.head_timer is not None:
+            self.head_timer.cancel()
+            self.head_timer = None
+
+    def _late(self) -> None:
+        if self.in_head:
+            self._refuse(408, "the request's head did not arrive in time")
+        else:
+            self.transport.close()
+
+    def _refuse(self, status: int, detail: str) -> None:
+        """Take no more from this connection, and say why if the fault is in the request whose turn it is. One that
+        came whole before it is still answered, as the last."""
+        self.refused = True
+        self._stop_timer()
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            if self.pipeline or cycle.response_started:
+                self.transport.close()
+                return
+            if not cycle.more_body:
+                cycle.keep_alive = False
+                return
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self._answer(status, json.dumps({"detail": detail}))
+
+    def _answer(self, status: int, body: str) -> None:
+        """Hang up after a moment of reading and dropping what still comes: closing on unread bytes would reset the
+        connection and lose the answer."""
+        if self.transport.is_closing():
+            return
+        self.transport.write(
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n{body}".encode()
+        )
+        self.transport.write_eof()
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)

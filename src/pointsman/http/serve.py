@@ -1,0 +1,98 @@
+"""One server process: bind, say when ready, stop cleanly on SIGTERM or SIGINT.
+
+In open mode only a loopback address is bound. Limits against slow and many clients stand here and in `protocol.py`.
+"""
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypedDict
+
+import uvicorn
+
+from pointsman.engine.pointsman import Pointsman
+from pointsman.errors import invalid
+from pointsman.http.asgi import app
+from pointsman.http.guard import is_loopback
+from pointsman.http.protocol import Bounded
+
+CONNECTIONS = 800
+KEEP_ALIVE_SECONDS = 30
+STOP_SECONDS = 30
+BACKLOG = 1024
+
+
+class Ready(TypedDict):
+    url: str
+    pid: int
+    db: str
+
+
+def serve(pm: Pointsman, host: str = "127.0.0.1", port: int = 8470, ready: Callable[[Ready], None] | None = None) -> None:
+    """Serve until told to stop. `ready` is called once connections are accepted. Port 0 takes a free one."""
+    listener = bind(host, port)
+    name = f"[{host}]" if ":" in host else host
+    where = Ready(url=f"http://{name}:{listener.getsockname()[1]}", pid=os.getpid(), db=pm.engine.db.url)
+    Server(settings(pm), lambda: ready(where) if ready else None).run([listener])
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket on a loopback address; any other is refused while the database has no key."""
+    if not is_loopback(host):
+        raise invalid(
+            (
+                "host",
+                "in open mode only a loopback address is served; "
+                "create a key first: pointsman key create NAME --kind person --role reviewer",
+            )
+        )
+    if not 0 <= port <= 65_535:
+        raise invalid(("port", "must be from 0 to 65535"))
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=BACKLOG)
+
+
+def settings(pm: Pointsman) -> uvicorn.Config:
+    return uvicorn.Config(
+        app(pm),
+        http=Bounded,
+        ws="none",
+        proxy_headers=False,
+        server_header=False,
+        access_log=False,
+        log_config=None,
+        log_level="error",
+        headers=[("x-content-type-options", "nosniff")],
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        backlog=BACKLOG,
+    )
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, except that it tells when it is ready, and that a signal asked for ends in a normal return
+    and not in death by that signal."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]):
+        super().__init__(config)
+        self._started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._started()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -1,0 +1,108 @@
+"""A process that uses every verb, and with them every statement of the store, and says on stdout what was acknowledged.
+
+    python tour.py URL CRASH_POINT
+
+It kills itself with SIGKILL when it first passes the crash point; "" lets it live.
+"""
+
+import os
+import signal
+import sys
+from contextlib import suppress
+
+from pointsman import Event, Machine, Pointsman, Refused, State, Task, Tasks, Verdict, check, note, owner
+
+DRAFT = "Release notes: the scheduler now shares its queue between six agents without double claims."
+
+
+def is_right(text: str | None) -> Verdict:
+    return Verdict(text == "right", "compared")
+
+
+def published(name: str, *, wordy: bool) -> type[Machine]:
+    """Two structures under one number: the second replaces the first while no task of it is open."""
+
+    class Plain(Machine, name=name):
+        text: str | None = None
+        open = State(initial=True)
+        done = State(final=True, outcome="failed")
+        right = check(is_right)
+        take = Event(open >> open, acquires=True)
+        finish = Event(open >> done, by=owner, sets="text", requires=right)
+
+    class Wordy(Machine, name=name):
+        text: str | None = None
+        word: str | None = note()
+        open = State(initial=True)
+        done = State(final=True, outcome="failed")
+        right = check(is_right)
+        take = Event(open >> open, acquires=True)
+        finish = Event(open >> done, by=owner, sets="text", requires=right)
+
+    return Wordy if wordy else Plain
+
+
+def acknowledged(task: Task | None) -> Task:
+    assert task is not None
+    print(task.id, task.version, task.state, flush=True)
+    return task
+
+
+def the_main_job(pm: Pointsman) -> None:
+    acknowledged(pm.create("tasks", {"title": "Release notes", "brief": "the scheduler"}, by="ann"))
+    task = acknowledged(pm.claim("tasks", by="w"))
+    task = acknowledged(pm.propose(task.id, "start_draft", by="w", epoch=task.epoch))
+    with suppress(Refused):
+        pm.propose(task.id, "request_approval", {"draft": "short"}, by="w", epoch=task.epoch)
+    for _ in range(2):
+        task = acknowledged(
+            pm.propose(task.id, "request_approval", {"draft": DRAFT}, by="w", epoch=task.epoch, idempotency_key=f"s-{task.id}")
+        )
+    task = acknowledged(pm.propose(task.id, "approve", by="rita", digest=task.digest))
+    acknowledged(pm.propose(task.id, "complete", by="w", epoch=task.epoch))
+
+
+def a_slow_check(pm: Pointsman, name: str) -> None:
+    task = acknowledged(pm.create(name, {}, by="ann"))
+    task = acknowledged(pm.claim(name, by="w", id=task.id))
+    acknowledged(pm.propose(task.id, "finish", {"text": "right"}, by="w", epoch=task.epoch))
+
+
+def refusals(pm: Pointsman) -> None:
+    """Enough that the log is trimmed."""
+    task = acknowledged(pm.create("tasks", {"title": "t", "brief": "b"}, by="ann"))
+    for _ in range(100):
+        with suppress(Refused):
+            pm.propose(task.id, "complete", by="w", epoch=0)
+    pm.refusals()
+
+
+def reading(pm: Pointsman) -> None:
+    for order in ("created_at", "updated_at", "priority"):
+        for is_open in (True, False):
+            pm.list(order=order, open=is_open)
+    task = pm.list()[0]
+    pm.get(task.id, version=1)
+    pm.history()
+    pm.history(task.id, n=1)
+    pm.doctor()
+    pm.check()
+    assert pm.verify().ok
+
+
+def main(url: str, crash_point: str) -> None:
+    def probe(point: str) -> None:
+        if point == crash_point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    name = f"own{os.getpid()}"
+    Pointsman(url, [published(name, wordy=False)], probe=probe).close()
+    with Pointsman(url, [Tasks, published(name, wordy=True)], probe=probe) as pm:
+        the_main_job(pm)
+        a_slow_check(pm, name)
+        refusals(pm)
+        reading(pm)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
