@@ -305,3 +305,26 @@ def test_a_database_that_is_not_ours_is_left_alone(cli: Cli, tmp_path: Path) -> 
     assert (ended.status, str(tmp_path / "other.db") in ended.err) == (5, True)
     assert cli("task", "list", "--db", "postgresql://ann:secret@db/work").status == 5
     assert "secret" not in cli("task", "list", "--db", "postgresql://ann:secret@db/work").err
+
+
+UNFIT = ("fly", "task", "task list --fly", "task list --order size", "task list -n 0", "task show", "serve --port x", "serve --port 70000")
+
+
+@pytest.mark.parametrize("argv", UNFIT)
+def test_a_command_line_that_does_not_fit_is_one_line(cli: Cli, argv: str) -> None:
+    ended = cli(*argv.split())
+    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert ended.err.startswith("invalid: ")
+
+
+TASK_VERBS = ("create", "list", "history", "show x", "claim --as w", "propose x y --as w")
+MAKE_NONE = [*(f"task {verb}" for verb in TASK_VERBS), "verify", "db check", "doctor"]
+
+
+@pytest.mark.parametrize("argv", MAKE_NONE)
+def test_only_serve_init_and_demo_make_a_database(cli: Cli, tmp_path: Path, argv: str) -> None:
+    before = sorted(tmp_path.iterdir())
+    ended = cli(*argv.split(), "--db", "sqlite:///none.db")
+    assert (ended.status, ended.out, ended.err.partition(":")[0]) == (5, "", "store_unavailable")
+    assert str(tmp_path / "none.db") in ended.err
+    assert sorted(tmp_path.iterdir()) == before

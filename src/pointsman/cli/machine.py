@@ -14,7 +14,7 @@ from pointsman.kernel.definition import Definition
 app = typer.Typer(help="Check machines and draw them.", rich_markup_mode=None)
 
 
-@app.command("check")
+@app.command("check", short_help="Find every fault of the machines, each with its line.")
 def check(work: options.WorkFile = None, json: options.Json = None) -> None:
     """Find every fault of the machines in WORK.PY, each with its line, and what is worth a warning.
 
@@ -39,7 +39,7 @@ def check(work: options.WorkFile = None, json: options.Json = None) -> None:
 
 
 @app.command("draw")
-def draw(work: options.WorkFile = None, machine: options.Machine = None, json: options.Json = None) -> None:
+def draw(work: options.WorkFile = None, machine: options.OfMachine = None, json: options.Json = None) -> None:
     """Print the machines of WORK.PY as Mermaid state diagrams."""
     from pointsman.kernel.draw import draw as mermaid
 
