@@ -1,6 +1,7 @@
 """Every command, run in this process: what it prints, as text and as JSON, and its exit status."""
 
 import json
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -285,6 +286,14 @@ def test_serve_refuses_an_address_that_others_can_reach(cli: Cli, host: str) -> 
     assert (ended.status, ended.out) == (2, "")
     assert "loopback" in ended.err
     assert "key" in ended.err
+
+
+def test_a_port_in_use_is_one_line(cli: Cli) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = cli("serve", "--port", str(taken.getsockname()[1]))
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.err.splitlines()[-1].startswith("failed: ")
+    assert "in use" in ended.err
 
 
 def test_settings_that_do_not_fit_are_told_with_their_place(cli: Cli, tmp_path: Path) -> None:
