@@ -30,7 +30,8 @@ SELECT a FROM t /*lock:skip*/
     )
     advance = loaded["advance"]
     assert (advance.shape, advance.parameters, advance.doc) == (":one?", ("a", "old"), "Moves it on, once.")
-    assert advance.sql.startswith("UPDATE t") and "/*lock:skip*/" in loaded["all_of_them"].sql
+    assert advance.sql.startswith("UPDATE t")
+    assert "/*lock:skip*/" in loaded["all_of_them"].sql
     assert list(loaded) == ["advance", "all_of_them"]
 
 

@@ -14,7 +14,7 @@ from pointsman.store.statements import Statement
 from pointsman.types import Instant
 
 PLAIN = frozenset({int, str, bytes, type(None)})
-"""What a parameter may be, exactly: SQLite would take True for 1. A number with a fraction may be bound too, not NaN: it would become NULL."""
+"""What a parameter may be, exactly: SQLite would take True for 1. A float may be bound too, but not NaN: it would become NULL."""
 
 
 def _none(name: str, rows: list[Row]) -> None:
