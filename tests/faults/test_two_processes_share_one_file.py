@@ -1,11 +1,10 @@
 """Several processes on one file take turns: each gets at least a third of the commits of two."""
 
-import threading
 from pathlib import Path
 
 import pytest
 
-from store.notes import add, child, open_notes
+from store.notes import child, open_notes
 
 SECONDS = 2.0
 
