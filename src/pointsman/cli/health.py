@@ -16,7 +16,7 @@ def verify(db: options.Db = None, work: options.Work = None, json: options.Json 
     Exit status 1 when an entry or a row was altered; the first bad entry of each task is named.
     """
     config = settings(db=db, work=work, json=json)
-    with opened(config) as pm:
+    with opened(config, publish=False) as pm:
         report = pm.verify()
     faults = [{"task": fault.task, "version": fault.version, "what": fault.what} for fault in report.faults]
     if config.json:
@@ -40,7 +40,7 @@ def _group() -> None:
 def check(db: options.Db = None, work: options.Work = None, json: options.Json = None) -> None:
     """Check the database file itself: its pages, indexes and constraints. Exit status 1 when something is wrong."""
     config = settings(db=db, work=work, json=json)
-    with opened(config) as pm:
+    with opened(config, publish=False) as pm:
         faults = pm.check()
     if config.json:
         output.as_json({"ok": not faults, "db": config.db, "faults": faults})
@@ -55,7 +55,7 @@ def doctor(db: options.Db = None, work: options.Work = None, json: options.Json 
     Exit status 1 when there is something to see to.
     """
     config = settings(db=db, work=work, json=json)
-    with opened(config) as pm:
+    with opened(config, publish=False) as pm:
         warnings = pm.doctor()
     if config.json:
         output.as_json({"ok": not warnings, "db": config.db, "warnings": warnings})

@@ -41,7 +41,7 @@ def check(work: options.WorkFile = None, json: options.Json = None) -> None:
 @app.command("draw")
 def draw(work: options.WorkFile = None, machine: options.OfMachine = None, json: options.Json = None) -> None:
     """Print the machines of WORK.PY as Mermaid state diagrams."""
-    from pointsman.kernel.draw import draw as mermaid
+    from pointsman.kernel.draw import mermaid as mermaid
 
     config = settings(work=work, json=json)
     chosen = [item for item in definitions(config.work) if machine in (None, item.name)]

@@ -137,7 +137,7 @@ def list_(
 ) -> None:
     """List tasks, oldest first."""
     config = settings(db=db, work=work, json=json)
-    with opened(config) as pm:
+    with opened(config, publish=False) as pm:
         wanted = partial(pm.list, machine=machine, state=state or None, owner=owner, open=open, order=order)
         tasks = list(pages(wanted, limit))
         if config.json:
@@ -157,7 +157,7 @@ def show(
 ) -> None:
     """Show a task: its fields and evidence, the digest to name in a decision, what can happen next and who can ask for it."""
     config = settings(db=db, work=work, json=json, **{"as": name})
-    with opened(config) as pm:
+    with opened(config, publish=False) as pm:
         task = pm.get(id, version=version, by=config.name)
         definition = pm.machines.get(task.machine)
         if config.json:
@@ -176,7 +176,7 @@ def history(
 ) -> None:
     """Show who did what and when: one task oldest first, or without ID the whole board, newest first."""
     config = settings(db=db, work=work, json=json)
-    with opened(config) as pm:
+    with opened(config, publish=False) as pm:
         entries = pm.history(id, n=limit)
     if config.json:
         output.as_json({"entries": [entry.as_json() for entry in entries]})
