@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from pointsman.cli.root import app
 
+from pointsman.cli.root import app
 from pointsman.errors import CODES
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "pointsman"
@@ -21,11 +21,10 @@ def codes() -> str:
 
 def machine() -> str:
     """The built-in machine as the interpreter holds it, in Mermaid."""
-    from pointsman.kernel.draw import draw
-
     from pointsman import Tasks
+    from pointsman.kernel.draw import mermaid
 
-    return f"```mermaid\n{draw(Tasks.definition).strip()}\n```"
+    return f"```mermaid\n{mermaid(Tasks.definition).strip()}\n```"
 
 
 def modules() -> str:

@@ -16,8 +16,14 @@ class Plant:
 PLANTS: tuple[Plant, ...] = (
     Plant(
         "an UPDATE without its version and epoch guard",
-        ("tests/store",),
-        (("store/sql/tasks.sql", "WHERE key = :key AND version = :expected_version AND epoch = :expected_epoch", "WHERE key = :key"),),
+        ("tests/store/test_a_row_moves_only_from_what_was_read.py",),
+        (
+            (
+                "store/sql/tasks.sql",
+                "WHERE key = :key AND version = :expected_version AND epoch = :expected_epoch",
+                "WHERE key = :key AND :expected_version >= 0 AND :expected_epoch >= 0",
+            ),
+        ),
     ),
     Plant(
         "synchronous=NORMAL",
@@ -26,13 +32,19 @@ PLANTS: tuple[Plant, ...] = (
     ),
     Plant(
         "an answer before COMMIT",
-        ("tests/store", "tests/faults"),
+        ("tests/promises/test_p02_what_was_acknowledged_survives_kill_9.py",),
         (
+            ("store/sqlite_commit.py", 'self._connection.execute("COMMIT")', "self._late = True"),
             (
                 "store/sqlite_commit.py",
-                '        self._probe("commit.before")\n        try:\n            self._connection.execute("COMMIT")\n',
-                '        self._probe("commit.before")\n        try:\n            import threading\n'
-                '            threading.Timer(0.05, lambda: None)\n            self._connection.execute("ROLLBACK")\n',
+                '            if self._connection.in_transaction:\n                self._connection.execute("ROLLBACK")',
+                '            if self._connection.in_transaction and not self._late:\n                self._connection.execute("ROLLBACK")',
+            ),
+            (
+                "store/sqlite_commit.py",
+                "        self._renew()\n        if not",
+                '        if self._connection.in_transaction:\n            self._connection.execute("COMMIT")\n'
+                "        self._late = False\n        self._renew()\n        if not",
             ),
         ),
     ),

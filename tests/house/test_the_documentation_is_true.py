@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import typer
-from pointsman.cli.root import app
 
 from house.source import ROOT
+from pointsman.cli.root import app
 from tools import docs
 
 PAGES = docs.pages()

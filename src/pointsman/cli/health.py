@@ -16,14 +16,16 @@ def verify(db: options.Db = None, work: options.Work = None, json: options.Json 
     Exit status 1 when an entry or a row was altered; the first bad entry of each task is named.
     """
     config = settings(db=db, work=work, json=json)
-    with opened(config) as pm:
+    with opened(config, publish=False) as pm:
         report = pm.verify()
     faults = [{"task": fault.task, "version": fault.version, "what": fault.what} for fault in report.faults]
     if config.json:
         output.as_json({"ok": report.ok, "tasks": report.tasks, "entries": report.entries, "faults": faults})
     else:
         found = "verified" if report.ok else "NOT INTACT"
-        output.line(f"{found}: {report.tasks} tasks, {report.entries} history entries, {len(faults)} faults")
+        sizes = ((report.tasks, "task", "tasks"), (report.entries, "entry", "entries"), (len(faults), "fault", "faults"))
+        counts = (output.counted(*size) for size in sizes)
+        output.line(f"{found}: {', '.join(counts)}")
         if faults:
             output.table(("task", "version", "what"), [tuple(fault.values()) for fault in faults])
     _exit(report.ok)
@@ -38,7 +40,7 @@ def _group() -> None:
 def check(db: options.Db = None, work: options.Work = None, json: options.Json = None) -> None:
     """Check the database file itself: its pages, indexes and constraints. Exit status 1 when something is wrong."""
     config = settings(db=db, work=work, json=json)
-    with opened(config) as pm:
+    with opened(config, publish=False) as pm:
         faults = pm.check()
     if config.json:
         output.as_json({"ok": not faults, "db": config.db, "faults": faults})
@@ -53,7 +55,7 @@ def doctor(db: options.Db = None, work: options.Work = None, json: options.Json 
     Exit status 1 when there is something to see to.
     """
     config = settings(db=db, work=work, json=json)
-    with opened(config) as pm:
+    with opened(config, publish=False) as pm:
         warnings = pm.doctor()
     if config.json:
         output.as_json({"ok": not warnings, "db": config.db, "warnings": warnings})

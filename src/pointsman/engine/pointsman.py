@@ -1,8 +1,7 @@
 """The facade that programs and edges hold: `Pointsman` blocks, `pm.aio` awaits, the verbs are the same."""
 
-import secrets
-import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -12,18 +11,19 @@ from uuid import UUID
 from pointsman import builtin
 from pointsman.engine import propose as units
 from pointsman.engine import queries
+from pointsman.engine.chance import entropy, wall_clock
 from pointsman.engine.checks import Checks
 from pointsman.engine.door import Call, Door, principal, request
 from pointsman.engine.propose import Asked, Deciding, Done
 from pointsman.engine.queries import Entry
 from pointsman.engine.record import Chance
 from pointsman.engine.registry import Registry
-from pointsman.engine.steps import Judge, Read, Steps, Write, adrive, drive, durable, verb
+from pointsman.engine.steps import Judge, Read, Steps, adrive, drive, durable, verb
 from pointsman.engine.verify import Report, verify
 from pointsman.errors import Refusal, Refused, StoreError, invalid
 from pointsman.kernel.authoring import Machine
 from pointsman.kernel.bound import Judgement
-from pointsman.kernel.decide import Proposal
+from pointsman.kernel.decide import Need, Proposal
 from pointsman.kernel.definition import Definition
 from pointsman.kernel.ingest import identifier
 from pointsman.kernel.refuse import allowed
@@ -47,10 +47,6 @@ LARGEST_PRIORITY = 1_000
 PYTHON = Door("python")
 
 
-def wall_clock() -> int:
-    return time.time_ns() // 1000
-
-
 class Engine:
     """What all views of one database share."""
 
@@ -60,7 +56,6 @@ class Engine:
         self.chance = chance
         self.clock = clock
         self.checks = Checks()
-        registry.publish(db)
 
     def close(self) -> None:
         self.checks.close()
@@ -145,16 +140,15 @@ class View:
         if isinstance(answer, Done):
             return answer
         needs = answer.checks.needs
-        made = yield Judge([self._start(answer, need.check, need.inputs, need.digest) for need in needs])
-        judged = yield Write(partial(units.keep_judgements, wanted, needs, made))
+        made = yield Judge([self._start(answer, need) for need in needs])
+        judged = {need.digest: judgement for need, judgement in zip(needs, made, strict=True)}
         answer = yield from durable(partial(units.propose, deciding, wanted, proposal, answer.checks, judged))
         assert isinstance(answer, Done), "a proposal asks for checks once"
         return answer
 
-    def _start(self, asked: Asked, name: str, inputs: dict[str, Any], digest: str) -> Any:
-        check = asked.machine.definition.check[name]
-        work: Callable[[], Judgement] = partial(asked.machine.judge, check, inputs)
-        return self.engine.checks.start((asked.task, digest), work, check.timeout)
+    def _start(self, asked: Asked, need: Need) -> "Future[Judgement]":
+        timeout = asked.machine.definition.check[need.check].timeout
+        return self.engine.checks.start((asked.task, need.digest), partial(units.judged, self.engine.db, asked, need), timeout)
 
     @verb
     def get(self, id: Id, *, version: int | None = None, by: By | None = None) -> Steps[Task]:
@@ -242,7 +236,9 @@ class View:
 
 
 class Pointsman(View):
-    """Pointsman embedded in a program: thread-safe, blocking; a context manager that closes its database."""
+    """Pointsman embedded in a program: thread-safe, blocking; a context manager that closes its database.
+
+    Opening makes the database when it is not there (`create`) and publishes the machines it serves (`publish`)."""
 
     def __init__(
         self,
@@ -250,18 +246,20 @@ class Pointsman(View):
         machines: Sequence[type[Machine]] | None = None,
         *,
         create: bool = True,
+        publish: bool = True,
         clock: Callable[[], int] = wall_clock,
-        chance: Chance = secrets.randbits,
+        chance: Chance = entropy,
         probe: Probe | None = None,
     ):
         registry = Registry([builtin.Tasks] if machines is None else machines)
         db = connect(url, clock=clock, create=create, probe=probe)
         try:
-            engine = Engine(db, registry, chance, clock)
+            if publish:
+                registry.publish(db)
         except BaseException:
             db.close()
             raise
-        super().__init__(engine, PYTHON)
+        super().__init__(Engine(db, registry, chance, clock), PYTHON)
 
     @property
     def aio(self) -> "Aio":

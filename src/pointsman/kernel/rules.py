@@ -108,11 +108,11 @@ def says(rule: Rule) -> str:
     """A rule in words, for refusals, pages and tool descriptions."""
     match rule.op:
         case "and":
-            return " and ".join(says(arg) for arg in rule.args)
+            return " and ".join(_part(arg) for arg in rule.args)
         case "or":
-            return "(" + " or ".join(says(arg) for arg in rule.args) + ")"
+            return " or ".join(says(arg) for arg in rule.args)
         case "not":
-            return f"not {says(rule.args[0])}"
+            return f"not {_part(rule.args[0])}"
         case "role":
             return f"role {rule.args[0]}"
         case "owner":
@@ -121,3 +121,7 @@ def says(rule: Rule) -> str:
             return "a contributor"
         case _:
             return rule.op
+
+
+def _part(rule: Rule) -> str:
+    return f"({says(rule)})" if rule.op == "or" else says(rule)
