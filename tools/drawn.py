@@ -22,9 +22,9 @@ def codes() -> str:
 def machine() -> str:
     """The built-in machine as the interpreter holds it, in Mermaid."""
     from pointsman import Tasks
-    from pointsman.kernel.draw import draw
+    from pointsman.kernel.draw import mermaid
 
-    return f"```mermaid\n{draw(Tasks.definition).strip()}\n```"
+    return f"```mermaid\n{mermaid(Tasks.definition).strip()}\n```"
 
 
 def modules() -> str:

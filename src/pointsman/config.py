@@ -43,10 +43,13 @@ def settings(**flags: Any) -> Config:
 
 def load(flags: Mapping[str, Any], env: Mapping[str, str], cwd: Path) -> Config:
     source = find(cwd)
+    wanted = {key: value for key, value in flags.items() if value is not None}
+    if wrong := [(f"--{key}", fault) for key, value in wanted.items() if (fault := _range(key, value))]:
+        raise invalid(*wrong)
     given = (
         (_read(source), source.parent if source else cwd),
         (_variables(env), cwd),
-        ({key: value for key, value in flags.items() if value is not None}, cwd),
+        (wanted, cwd),
     )
     merged: dict[str, Any] = {"db": SQLITE + str(cwd / "pointsman.db")}
     for values, base in given:

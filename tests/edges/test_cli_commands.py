@@ -1,6 +1,7 @@
 """Every command, run in this process: what it prints, as text and as JSON, and its exit status."""
 
 import json
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -208,7 +209,7 @@ machines = [Jobs, Tasks]
 
 
 def test_the_built_in_machine_is_sound_and_drawn(cli: Cli) -> None:
-    assert cli("machine", "check").out.startswith("tasks, version 1: 7 states, 7 events, no fault")
+    assert cli("machine", "check").out.startswith("tasks, version 1: no fault, 7 states, 7 events")
     assert "awaiting_approval --> approved" in cli("machine", "draw").out
 
 
@@ -234,7 +235,7 @@ def test_a_work_file_that_does_not_load_is_one_line(cli: Cli, tmp_path: Path) ->
 
 
 def test_verify_db_check_and_doctor_say_that_all_is_well(cli: Cli, id: str) -> None:
-    assert cli("verify").out == "verified: 1 tasks, 1 history entries, 0 faults\n"
+    assert cli("verify").out == "verified: 1 task, 1 entry, 0 faults\n"
     assert cli("verify", "--json").data == {"ok": True, "tasks": 1, "entries": 1, "faults": []}
     assert cli("db", "check").out.endswith("pointsman.db is sound\n")
     assert cli("doctor").out == "nothing to see to\n"
@@ -287,6 +288,14 @@ def test_serve_refuses_an_address_that_others_can_reach(cli: Cli, host: str) -> 
     assert "key" in ended.err
 
 
+def test_a_port_in_use_is_one_line(cli: Cli) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = cli("serve", "--port", str(taken.getsockname()[1]))
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.err.splitlines()[-1].startswith("failed: ")
+    assert "in use" in ended.err
+
+
 def test_settings_that_do_not_fit_are_told_with_their_place(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "pointsman.toml").write_text("colour = 1\n")
     ended = cli("task", "list")
@@ -305,3 +314,26 @@ def test_a_database_that_is_not_ours_is_left_alone(cli: Cli, tmp_path: Path) -> 
     assert (ended.status, str(tmp_path / "other.db") in ended.err) == (5, True)
     assert cli("task", "list", "--db", "postgresql://ann:secret@db/work").status == 5
     assert "secret" not in cli("task", "list", "--db", "postgresql://ann:secret@db/work").err
+
+
+UNFIT = ("fly", "task", "task list --fly", "task list --order size", "task list -n 0", "task show", "serve --port x", "serve --port 70000")
+
+
+@pytest.mark.parametrize("argv", UNFIT)
+def test_a_command_line_that_does_not_fit_is_one_line(cli: Cli, argv: str) -> None:
+    ended = cli(*argv.split())
+    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert ended.err.startswith("invalid: ")
+
+
+TASK_VERBS = ("create", "list", "history", "show x", "claim --as w", "propose x y --as w")
+MAKE_NONE = [*(f"task {verb}" for verb in TASK_VERBS), "verify", "db check", "doctor"]
+
+
+@pytest.mark.parametrize("argv", MAKE_NONE)
+def test_only_serve_init_and_demo_make_a_database(cli: Cli, tmp_path: Path, argv: str) -> None:
+    before = sorted(tmp_path.iterdir())
+    ended = cli(*argv.split(), "--db", "sqlite:///none.db")
+    assert (ended.status, ended.out, ended.err.partition(":")[0]) == (5, "", "store_unavailable")
+    assert str(tmp_path / "none.db") in ended.err
+    assert sorted(tmp_path.iterdir()) == before

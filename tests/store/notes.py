@@ -1,11 +1,15 @@
 """A small database for the store's own tests: notes that point at notes."""
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+import pointsman.store
 from pointsman.store.database import Tx
 from pointsman.store.migrate import Migration
 from pointsman.store.sqlite import Sqlite, open_sqlite
@@ -27,6 +31,9 @@ SELECT id, text FROM notes WHERE id = :id;
 
 -- name: find_note :one?
 SELECT id, text FROM notes WHERE text = :text;
+
+-- name: echo :one
+SELECT :value;
 
 -- name: notes :many
 SELECT text FROM notes ORDER BY id;
@@ -109,3 +116,16 @@ def together(db: Sqlite, *units: Callable[[Tx], Any]) -> list[Future[Any]]:
     for future in futures:
         future.exception(10)
     return futures
+
+
+def child(program: str, *arguments: object) -> "subprocess.Popen[str]":
+    """A process that runs `program` with the packages of this one."""
+    roots = Path(pointsman.store.__file__).parents[2], Path(__file__).parents[1]
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, roots))},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )

@@ -10,7 +10,7 @@ import pytest
 from pointsman.errors import StoreError
 from pointsman.store.database import Tx
 from pointsman.store.sqlite import Sqlite
-from store.notes import Clock, Gate, add, open_notes, texts
+from store.notes import Clock, Gate, add, open_notes, texts, together
 
 
 def test_each_shape_answers_its_kind(db: Sqlite):
@@ -50,11 +50,16 @@ def test_what_sqlite_would_silently_change_is_not_bound(db: Sqlite, value: objec
         db.run(lambda tx: tx("put_note", id=1, text=value))
 
 
-@pytest.mark.parametrize("value", ["é\U0001f600", 2**63 - 1, -(2**63), 1.5, b"\0\xff"])
+@pytest.mark.parametrize("value", ["é\U0001f600", "", 2**63 - 1, -(2**63), 1.5, b"\0\xff", None])
 def test_what_can_be_bound_comes_back_as_it_was(db: Sqlite, value: object):
-    assert db.run(lambda tx: (tx("add_note", text=value, parent=None), tx("notes"))[1]) == [
-        (value if type(value) is not int else str(value),)
-    ] or (type(value) is float)
+    assert db.run(lambda tx: tx("echo", value=value)) == (value,)
+
+
+@pytest.mark.parametrize("value", [2**63, "\ud800"])
+def test_what_sqlite_cannot_hold_fails_alone(db: Sqlite, value: object):
+    fits, too_much = together(db, add("fits"), lambda tx: tx("echo", value=value))
+    assert fits.result() == 1
+    assert isinstance(too_much.exception(), OverflowError | UnicodeEncodeError)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"id": 1}, {"id": 1, "text": "a", "more": 1}, {"id": 1, "txt": "a"}])
@@ -149,10 +154,11 @@ def test_close_finishes_what_is_queued_and_refuses_what_comes_later(tmp_path: Pa
 def test_thirty_two_threads_each_get_their_own_answer(db: Sqlite):
     db.run(lambda tx: tx("put_note", id=1, text="a"))
     answers: list[list[int]] = [[] for _ in range(32)]
-    threads = [
-        threading.Thread(target=lambda mine=mine: mine.extend(db.run(lambda tx: tx("count_up", id=1)[0]) for _ in range(25)))
-        for mine in answers
-    ]
+
+    def count(mine: list[int]) -> None:
+        mine.extend(db.run(lambda tx: tx("count_up", id=1)[0]) for _ in range(25))
+
+    threads = [threading.Thread(target=count, args=(mine,)) for mine in answers]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -23,7 +23,9 @@ def verify(db: options.Db = None, work: options.Work = None, json: options.Json 
         output.as_json({"ok": report.ok, "tasks": report.tasks, "entries": report.entries, "faults": faults})
     else:
         found = "verified" if report.ok else "NOT INTACT"
-        output.line(f"{found}: {report.tasks} tasks, {report.entries} history entries, {len(faults)} faults")
+        sizes = ((report.tasks, "task", "tasks"), (report.entries, "entry", "entries"), (len(faults), "fault", "faults"))
+        counts = (output.counted(*size) for size in sizes)
+        output.line(f"{found}: {', '.join(counts)}")
         if faults:
             output.table(("task", "version", "what"), [tuple(fault.values()) for fault in faults])
     _exit(report.ok)

@@ -11,7 +11,10 @@ from pointsman.cli import options, output
 from pointsman.config import FILE, SQLITE, Config, settings
 from pointsman.errors import FAILED, invalid
 
-Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder to write into; made when it is not there.")]
+Folder = Annotated[
+    Path,
+    typer.Argument(metavar="DIR", show_default=False, help="Folder to write into. Default: the working one."),
+]
 FILES = {"work.py": "work.py.txt", FILE: "pointsman.toml.txt"}
 NEXT = """\
 next, in that folder:

@@ -14,7 +14,7 @@ from pointsman.kernel.definition import Definition
 app = typer.Typer(help="Check machines and draw them.", rich_markup_mode=None)
 
 
-@app.command("check")
+@app.command("check", short_help="Find every fault of the machines, each with its line.")
 def check(work: options.WorkFile = None, json: options.Json = None) -> None:
     """Find every fault of the machines in WORK.PY, each with its line, and what is worth a warning.
 
@@ -31,16 +31,17 @@ def check(work: options.WorkFile = None, json: options.Json = None) -> None:
         output.as_json({"ok": True, "machines": [_report(definition, warned) for definition, warned in found]})
         return
     for definition, warned in found:
-        states, events = len(definition.states), len(definition.events)
-        output.line(f"{definition.name}, version {definition.version}: {states} states, {events} events, no fault, {len(warned)} warnings")
+        sizes = [(definition.states, "state"), (definition.events, "event"), (warned, "warning")]
+        counts = ", ".join(output.counted(len(items), noun) for items, noun in sizes)
+        output.line(f"{definition.name}, version {definition.version}: no fault, {counts}")
         for warning in warned:
             output.line(f"  {place}: {output.visible(str(warning))}")
 
 
 @app.command("draw")
-def draw(work: options.WorkFile = None, machine: options.Machine = None, json: options.Json = None) -> None:
+def draw(work: options.WorkFile = None, machine: options.OfMachine = None, json: options.Json = None) -> None:
     """Print the machines of WORK.PY as Mermaid state diagrams."""
-    from pointsman.kernel.draw import mermaid
+    from pointsman.kernel.draw import draw as mermaid
 
     config = settings(work=work, json=json)
     chosen = [item for item in definitions(config.work) if machine in (None, item.name)]
@@ -77,6 +78,6 @@ def _faulty(exc: DefinitionError, place: Path, *, json: bool) -> None:
     if json:
         output.as_json({"ok": False, "machines": [{"name": exc.machine, "faults": [output.fault_json(fault) for fault in exc.faults]}]})
         return
-    output.line(f"{place}: machine {exc.machine} has {len(exc.faults)} faults")
+    output.line(f"{place}: machine {exc.machine} has {output.counted(len(exc.faults), 'fault')}")
     for fault in exc.faults:
         output.line(f"  {output.visible(str(fault))}")

@@ -14,8 +14,9 @@ Db = Annotated[
     str | None, flag("--db", metavar="URL", help="sqlite:///work.db (relative) or sqlite:////abs/work.db. Default: sqlite:///pointsman.db.")
 ]
 Work = Annotated[str | None, flag("--work", metavar="WORK.PY", help=_WORK)]
-WorkFile = Annotated[str | None, argument(metavar="[WORK.PY]", help=_WORK)]
+WorkFile = Annotated[str | None, argument(metavar="WORK.PY", help=_WORK)]
 Machine = Annotated[str | None, flag("--machine", metavar="NAME", help="The machine. Not needed where only one is served.")]
+OfMachine = Annotated[str | None, flag("--machine", metavar="NAME", help="Only this machine.")]
 As = Annotated[str | None, flag("--as", metavar="NAME", help="Who acts: a name such as ann or worker-1.")]
 TaskId = Annotated[str, argument(metavar="ID", help="The task's id.")]
 Args = Annotated[
@@ -34,5 +35,5 @@ IdempotencyKey = Annotated[
     str | None,
     flag("--idempotency-key", metavar="KEY", help="The same command with the same key is done once, and answered alike."),
 ]
-Limit = Annotated[int | None, flag("--limit", "-n", metavar="N", min=1, help="At most N.")]
+Limit = Annotated[int | None, flag("--limit", "-n", metavar="N", help="At most N.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Answer yes to what would be asked.")]

@@ -33,6 +33,10 @@ def visible(value: object) -> str:
     return _UNSEEN.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    return f"{number} {noun if number == 1 else nouns or noun + 's'}"
+
+
 def as_json(data: Any, stream: TextIO | None = None, indent: int | None = 2) -> None:
     out = stream or sys.stdout
     plain_ascii = (out.encoding or "").lower().replace("-", "") != "utf8"

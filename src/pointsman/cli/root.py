@@ -60,8 +60,7 @@ def run(argv: Sequence[str]) -> int:
 
 def _usage(exc: typer.TyperException) -> Refusal:
     ctx = getattr(exc, "ctx", None)
-    message = exc.format_message().rstrip(".")
-    return Refusal("invalid", f"{message}; see {ctx.command_path if ctx else 'pointsman'} --help")
+    return Refusal("invalid", f"{exc.format_message()} ({ctx.command_path if ctx else 'pointsman'} --help)")
 
 
 def _wants_json(argv: Sequence[str]) -> bool:

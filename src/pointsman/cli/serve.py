@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pointsman.http.serve import Ready
 
 Host = Annotated[str | None, options.flag("--host", metavar="HOST", help="Loopback address to listen on. Default: 127.0.0.1.")]
-Port = Annotated[int | None, options.flag("--port", metavar="PORT", min=0, max=65535, help="Default: 8470. 0 picks a free one.")]
+Port = Annotated[int | None, options.flag("--port", metavar="PORT", help="Port to listen on; 0 picks a free one. Default: 8470.")]
 OPEN_MODE = "open mode: a caller is whoever it says it is; keep this port to programs and people you trust"
 NO_KEYS = (
     "only a loopback host can be served, because every caller here is whoever it says it is; this version has no keys yet "

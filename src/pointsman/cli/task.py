@@ -29,8 +29,8 @@ Order = Annotated[
 Version = Annotated[int | None, options.flag("--version", metavar="N", help="The task as it was at this version.")]
 Priority = Annotated[int, typer.Option("--priority", metavar="N", help="Higher goes first.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be decided; change nothing and run no check.")]
-ClaimId = Annotated[str | None, options.argument(metavar="[ID]", help="The task to take. Default: the next that waits.")]
-HistoryId = Annotated[str | None, options.argument(metavar="[ID]", help="One task, oldest first. Default: the whole board, newest first.")]
+ClaimId = Annotated[str | None, options.argument(metavar="ID", help="The task to take. Default: the next that waits.")]
+HistoryId = Annotated[str | None, options.argument(metavar="ID", help="Default: the whole board, its last 100 entries.")]
 EventName = Annotated[str, options.argument(metavar="EVENT", help="The event to ask for, such as start_draft.")]
 
 
@@ -128,7 +128,7 @@ def list_(
     open: Open = False,
     state: State = None,
     owner: Owner = None,
-    machine: options.Machine = None,
+    machine: options.OfMachine = None,
     order: Order = "created_at",
     limit: options.Limit = None,
     db: options.Db = None,
@@ -146,7 +146,7 @@ def list_(
             views.board(tasks)
 
 
-@app.command("show")
+@app.command("show", short_help="Show a task in full, and what can happen next.")
 def show(
     id: options.TaskId,
     version: Version = None,
@@ -166,7 +166,7 @@ def show(
             views.task(task, definition, asked_by=config.name)
 
 
-@app.command("history")
+@app.command("history", short_help="Show who did what and when.")
 def history(
     id: HistoryId = None,
     limit: options.Limit = None,

@@ -8,12 +8,14 @@ import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, InvalidStateError
 from queue import SimpleQueue
+from typing import Any
 
 from pointsman.kernel.bound import Judgement, errored
 from pointsman.types import SECOND, Duration
 
 POOL_SIZE = 64
-Work = Callable[[], Judgement]
+Work = Callable[[Callable[[], bool]], Judgement]
+"""Judges and keeps the judgement, unless the function it is given says that nobody waits any more."""
 
 
 class Checks:
@@ -65,16 +67,20 @@ class Checks:
 
 
 def _run(work: Work, timeout: Duration, future: "Future[Judgement]") -> None:
-    late = threading.Timer(timeout / SECOND, _settle, (future, errored(f"no answer within {timeout / SECOND:g} s")))
+    late = threading.Timer(timeout / SECOND, _settle, (future.set_result, errored(f"no answer within {timeout / SECOND:g} s")))
     late.daemon = True
     late.start()
-    _settle(future, work())
-    late.cancel()
+    try:
+        _settle(future.set_result, work(future.done))
+    except Exception as error:  # noqa: BLE001 - the store may fail under it: whoever waits must hear of it
+        _settle(future.set_exception, error)
+    finally:
+        late.cancel()
 
 
-def _settle(future: "Future[Judgement]", judgement: Judgement) -> None:
+def _settle(put: Callable[[Any], None], answer: Any) -> None:
     """First answer wins: the check's own or its timer's."""
     try:
-        future.set_result(judgement)
+        put(answer)
     except InvalidStateError:
         return

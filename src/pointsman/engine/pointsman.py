@@ -1,7 +1,5 @@
 """The facade that programs and edges hold: `Pointsman` blocks, `pm.aio` awaits, the verbs are the same."""
 
-import secrets
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,6 +10,7 @@ from uuid import UUID
 from pointsman import builtin
 from pointsman.engine import propose as units
 from pointsman.engine import queries
+from pointsman.engine.chance import entropy, wall_clock
 from pointsman.engine.checks import Checks
 from pointsman.engine.door import Call, Door, principal, request
 from pointsman.engine.propose import Asked, Deciding, Done
@@ -45,10 +44,6 @@ PAGE = 100
 LARGEST_PAGE = 1_000
 LARGEST_PRIORITY = 1_000
 PYTHON = Door("python")
-
-
-def wall_clock() -> int:
-    return time.time_ns() // 1000
 
 
 class Engine:
@@ -251,7 +246,7 @@ class Pointsman(View):
         *,
         create: bool = True,
         clock: Callable[[], int] = wall_clock,
-        chance: Chance = secrets.randbits,
+        chance: Chance = entropy,
         probe: Probe | None = None,
     ):
         registry = Registry([builtin.Tasks] if machines is None else machines)

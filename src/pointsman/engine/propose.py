@@ -4,7 +4,7 @@ A refusal is raised, which rolls the unit back, so it leaves nothing. An accepte
 taken commits, and is told as a refusal afterwards.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from pointsman.kernel.bound import Bound, Judgement
 from pointsman.kernel.decide import Accept, Case, Need, NeedChecks, Proposal, Refuse
 from pointsman.kernel.task import Task
 from pointsman.store import judgements, requests, tasks
-from pointsman.store.database import Tx
+from pointsman.store.database import Database, Tx
 from pointsman.store.tasks import Stored
 from pointsman.types import uuid7
 
@@ -163,12 +163,16 @@ def find(tx: Tx, task_id: str) -> Stored:
     return found
 
 
-def keep_judgements(task_id: str, needs: tuple[Need, ...], made: list[Judgement], tx: Tx) -> dict[str, Judgement]:
-    """What stands for each need once the checks have run: an error is used but never kept."""
-    pairs = zip(needs, made, strict=True)
-    return {
-        need.digest: said if said.status == "error" else judgements.keep(tx, task_id, need.check, need.digest, said) for need, said in pairs
-    }
+def judged(db: Database, asked: Asked, need: Need, expired: Callable[[], bool]) -> Judgement:
+    """Judge once: look for a kept judgement, else run the check and keep what it says. An error is never kept, nor
+    what came too late."""
+    task, check = asked.task, asked.machine.definition.check[need.check]
+    if kept := db.read(lambda tx: judgements.find(tx, task, need.check, need.digest)):
+        return kept
+    said = asked.machine.judge(check, need.inputs)
+    if said.status == "error" or expired():
+        return said
+    return db.run(lambda tx: judgements.keep(tx, task, need.check, need.digest, said))
 
 
 def _kept(tx: Tx, task: Task, needs: tuple[Need, ...]) -> dict[str, Judgement]:

@@ -12,7 +12,7 @@ from pointsman.store.database import Tx
 from pointsman.store.tasks import Stored
 
 Chance = Callable[[int], int]
-"""So many random bits as an integer; `secrets.randbits` outside tests."""
+"""So many random bits as an integer; `Entropy` outside tests."""
 
 
 def record(tx: Tx, call: Call, machine: Bound, before: Stored | None, accept: Accept, chance: Chance) -> None:

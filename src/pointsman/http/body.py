@@ -1,4 +1,4 @@
-"""Bytes of a request body, under limits: what may come in, how much, and how long it may take."""
+"""Bytes of a request body, under limits: what may come in, and how much. `protocol.py` limits how long it may take."""
 
 import asyncio
 
@@ -8,7 +8,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
 BODY_LIMIT = 1 << 20
-BODY_SECONDS = 20.0
 LINGER_SECONDS = 1.0
 
 
@@ -17,36 +16,34 @@ class TooLarge(Exception):
 
 
 async def read_body(request: Request) -> bytes:
-    """The body of a JSON request. Raises TooLarge, or HTTPException 415, 408 or 400."""
+    """The body of a JSON request. Raises TooLarge, or HTTPException 415 or 400."""
     expect_json(request.headers)
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            return await _bounded(request)
-    except TimeoutError as late:
-        raise HTTPException(408, "the body did not arrive in time", {"connection": "close"}) from late
-    except ClientDisconnect as gone:
-        raise HTTPException(400, "the body did not arrive whole") from gone
-
-
-async def _bounded(request: Request) -> bytes:
     parts: list[bytes] = []
     size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > BODY_LIMIT:
-            raise TooLarge
-        parts.append(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > BODY_LIMIT:
+                raise TooLarge
+            parts.append(part)
+    except ClientDisconnect as gone:
+        raise HTTPException(400, "the body did not arrive whole") from gone
+    return b"".join(parts)
 
 
 def expect_json(headers: Headers) -> None:
     """One plain `application/json`. A form or plain text, which any web page may post, is refused with the rest."""
-    kinds = headers.getlist("content-type")
-    kind, _, charset = kinds[0].partition(";") if len(kinds) == 1 else ("", "", "")
-    if kind.strip().lower() != "application/json" or charset.strip().lower().replace('"', "") not in ("", "charset=utf-8"):
+    if not _is_json(headers.getlist("content-type")):
         raise HTTPException(415, "the body must be application/json")
     if headers.get("content-encoding", "identity").strip().lower() != "identity":
         raise HTTPException(415, "the body must come without a content encoding")
+
+
+def _is_json(kinds: list[str]) -> bool:
+    if kinds == ["application/json"]:
+        return True
+    kind, _, charset = kinds[0].lower().partition(";") if len(kinds) == 1 else ("", "", "")
+    return kind.strip() == "application/json" and charset.strip().replace('"', "") in ("", "charset=utf-8")
 
 
 class TooLargeResponse:

@@ -10,6 +10,7 @@ A wrong `Host` is 421: the request was meant for another server. The rest is 403
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from ipaddress import ip_address
 
 from starlette.responses import JSONResponse
@@ -67,6 +68,7 @@ class Head:
         return len(self.hosts) == 1 and self.lengths + len(self.codings) <= 1 and self.codings in ([], [b"chunked"])
 
 
+@lru_cache(maxsize=64)
 def is_loopback(host: str) -> bool:
     """Whether a name or address means this machine, without asking a name server."""
     if host.lower().rstrip(".") == "localhost":

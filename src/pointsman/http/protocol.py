@@ -1,7 +1,8 @@
-"""uvicorn's HTTP protocol with limits on a request's head: 32 kB, and ten seconds to arrive.
+"""uvicorn's HTTP protocol with limits on how a request arrives: a head of 32 kB within ten seconds, a body within twenty.
 
-httptools has neither limit (a header of any size is kept whole, half a request is waited for without end), and ASGI
-begins only after the head. Whole heads are measured once more by `guard.py`, which also serves under other servers.
+httptools has no such limits (a header of any size is kept whole, half a request is waited for without end), and ASGI
+begins only after the head. Whole heads are measured once more by `guard.py` and bodies by `body.py`, which also serve
+under other servers.
 """
 
 import asyncio
@@ -15,18 +16,20 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from pointsman.http.guard import HEAD_LIMIT
 
 HEAD_SECONDS = 10.0
+BODY_SECONDS = 20.0
 LINGER_SECONDS = 1.0
 
 
 class Bounded(HttpToolsProtocol):
-    """Counts bytes and time while a head is incomplete. The chunk in which a head begins is not counted, since it
-    may hold the end of the request before; the loop bounds it."""
+    """Counts bytes while a head is incomplete and time while a request is. The chunk in which a head begins is not
+    counted, since it may hold the end of the request before; the loop bounds it."""
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
         self.in_head = False
+        self.in_body = False
         self.head_size = 0
-        self.head_timer: TimerHandle | None = None
+        self.timer: TimerHandle | None = None
         self.refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -46,7 +49,7 @@ class Bounded(HttpToolsProtocol):
                 self._refuse(431, f"the request's head is over {HEAD_LIMIT} bytes")
                 return
         super().data_received(data)
-        if self.in_head and self.head_timer is None:
+        if self.timer is None and (self.in_head or self.in_body) and not self.refused:
             self._start_timer()
 
     def on_message_begin(self) -> None:
@@ -55,24 +58,29 @@ class Bounded(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        self.in_head = False
+        self.in_head, self.in_body = False, True
         self._stop_timer()
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self.in_body = False
+        self._stop_timer()
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(400, "this is not a clean HTTP/1.1 request")
 
     def _start_timer(self) -> None:
-        self.head_timer = self.loop.call_later(HEAD_SECONDS, self._late)
+        self.timer = self.loop.call_later(BODY_SECONDS if self.in_body else HEAD_SECONDS, self._late)
 
     def _stop_timer(self) -> None:
-        if self.head_timer is not None:
-            self.head_timer.cancel()
-            self.head_timer = None
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
 
     def _late(self) -> None:
-        if self.in_head:
-            self._refuse(408, "the request's head did not arrive in time")
+        if self.in_head or self.in_body:
+            self._refuse(408, "the request did not arrive in time")
         else:
             self.transport.close()
 
@@ -82,22 +90,23 @@ class Bounded(HttpToolsProtocol):
         self.refused = True
         self._stop_timer()
         cycle = self.cycle
-        if cycle is not None and not cycle.response_complete:
-            if self.pipeline or cycle.response_started:
-                self.transport.close()
-                return
-            if not cycle.more_body:
-                cycle.keep_alive = False
-                return
+        if cycle is None or (cycle.response_complete and not self.in_body):
+            self._answer(status, detail)
+        elif self.pipeline or cycle.response_started:
+            self.transport.close()
+        elif not cycle.more_body:
+            cycle.keep_alive = False
+        else:
             cycle.disconnected = True
             cycle.message_event.set()
-        self._answer(status, json.dumps({"detail": detail}))
+            self._answer(status, detail)
 
-    def _answer(self, status: int, body: str) -> None:
+    def _answer(self, status: int, detail: str) -> None:
         """Hang up after a moment of reading and dropping what still comes: closing on unread bytes would reset the
         connection and lose the answer."""
         if self.transport.is_closing():
             return
+        body = json.dumps({"detail": detail})
         self.transport.write(
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n{body}".encode()

@@ -17,6 +17,7 @@ from pydantic_core import PydanticSerializationError, SchemaError
 
 from pointsman.kernel import ingest, schema
 from pointsman.kernel.definition import Schema
+from pointsman.kernel.judges import compiled
 from pointsman.types import Json
 
 NonBlank: TypeAlias = Annotated[str, StringConstraints(pattern=r"\S")]
@@ -115,7 +116,7 @@ def on_json(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def returning_json(function: Callable[..., Any], annotation: Any, form: Schema) -> Callable[..., Any]:
     """A computed field's function, whose value is as it is stored. A value of another type is an author's fault."""
-    fits = schema.compiled(form)
+    fits = compiled(form)
     dump = None if _is_json(annotation) else TypeAdapter[Any](annotation).dump_python
 
     @wraps(function)

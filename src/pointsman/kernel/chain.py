@@ -5,9 +5,10 @@ One value has one text: keys sorted by code point, no spaces, UTF-8, no NaN; flo
 one kind can never pass for another. Source of the scheme: RFC 8785's idea, without its UTF-16 key order.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from json import JSONEncoder, loads
+from operator import attrgetter
 from typing import Any
 
 from pointsman.types import Instant
@@ -72,27 +73,7 @@ class Link:
 
 def link_hash(link: Link) -> str:
     """The hash of an entry: over every covered column and the hash of the entry before it."""
-    return text_digest(
-        "entry",
-        _encode(
-            [
-                link.task,
-                link.version,
-                link.at,
-                link.kind,
-                link.event,
-                link.from_state,
-                link.to_state,
-                link.by,
-                link.session,
-                link.door,
-                link.auth,
-                link.epoch,
-                link.payload_digest,
-                link.request_key,
-                link.request_digest,
-                link.format,
-                link.previous,
-            ]
-        ),
-    )
+    return text_digest("entry", _encode(_covered(link)))
+
+
+_covered = attrgetter(*(column.name for column in fields(Link)))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pointsman.kernel.definition import Definition
 
 
-def draw(definition: Definition) -> str:
+def mermaid(definition: Definition) -> str:
     """Mermaid `stateDiagram-v2`: solid moves by event, the branch of a failed check marked."""
     return "\n".join(["stateDiagram-v2", *(f"    {line}" for line in _lines(definition))]) + "\n"
 

@@ -5,7 +5,7 @@ it makes a new one, and `changes` is the difference that the history payload kee
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from pointsman.kernel.chain import same
@@ -76,7 +76,7 @@ COVERED = tuple(item.name for item in fields(Task) if item.name not in _OUTSIDE_
 def plain(value: Any) -> Any:
     """A member of a task as JSON."""
     if isinstance(value, Evidence | Decided):
-        return asdict(value)
+        return {name: getattr(value, name) for name in value.__slots__}
     if isinstance(value, tuple):
         return [plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, dict):

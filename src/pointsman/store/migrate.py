@@ -14,7 +14,7 @@ import apsw
 
 from pointsman.errors import StoreError
 from pointsman.store.database import Probe
-from pointsman.store.sqlite_file import APPLICATION_ID, File, fault, unavailable
+from pointsman.store.sqlite_file import APPLICATION_ID, Connection, File, fault, unavailable
 
 POINTS = ("migration.before", "migration.after")
 
@@ -57,18 +57,18 @@ def migrate(file: File, schema: Sequence[Migration], probe: Probe) -> None:
         connection.close()
 
 
-def _mark(connection: apsw.Connection) -> None:
+def _mark(connection: Connection) -> None:
     """Make an empty file ours before it enters WAL mode, so that the mark is in the file itself from the first page on."""
     if connection.pragma("page_count") == 0:
         connection.pragma("synchronous", 2)
         connection.pragma("application_id", APPLICATION_ID)
 
 
-def _version(connection: apsw.Connection) -> int:
+def _version(connection: Connection) -> int:
     return int(connection.pragma("user_version"))
 
 
-def _apply(connection: apsw.Connection, step: Migration, path: str, probe: Probe) -> None:
+def _apply(connection: Connection, step: Migration, path: str, probe: Probe) -> None:
     """One step in one transaction; nothing when another process was quicker."""
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -83,17 +83,23 @@ def _apply(connection: apsw.Connection, step: Migration, path: str, probe: Probe
             connection.execute("ROLLBACK")
 
 
-def _run(connection: apsw.Connection, step: Migration, path: str) -> None:
+def _run(connection: Connection, step: Migration, path: str) -> None:
     """Foreign keys are not enforced meanwhile, so that a step may rebuild a table; they are checked at its end."""
+    connection.authorizer = _inside
     try:
         connection.execute(step.sql).fetchall()
-    except (apsw.SQLError, apsw.ConstraintError) as error:
+    except (apsw.SQLError, apsw.ConstraintError, apsw.AuthError) as error:
         raise _failed(path, step, str(error)) from error
-    if not connection.in_transaction:
-        raise _failed(path, step, "it ended its own transaction")
+    finally:
+        connection.authorizer = None
     if orphans := connection.execute("PRAGMA foreign_key_check").fetchall():
         raise _failed(path, step, f"it leaves {len(orphans)} rows whose foreign key has no target")
     connection.pragma("user_version", step.number)
+
+
+def _inside(action: int, *_: str | None) -> int:
+    """A step cannot end the transaction it runs in."""
+    return apsw.SQLITE_DENY if action in (apsw.SQLITE_TRANSACTION, apsw.SQLITE_SAVEPOINT) else apsw.SQLITE_OK
 
 
 def _failed(path: str, step: Migration, why: str) -> StoreError:

@@ -11,7 +11,7 @@ from pointsman.errors import StoreError
 from pointsman.store import migrate, sqlite_commit
 from pointsman.store.database import Probe, Tx
 from pointsman.store.sqlite_commit import Committer, seat, unwatched
-from pointsman.store.sqlite_file import File, busy, claim, fault, locate, unavailable
+from pointsman.store.sqlite_file import Connection, File, busy, claim, fault, locate, unavailable
 from pointsman.store.sqlite_readers import Readers
 from pointsman.store.sqlite_tx import ProbedTransaction, RisingClock, Transaction
 from pointsman.store.sqlite_writer import Writer
@@ -117,9 +117,7 @@ def _prepare(file: File, schema: Sequence[migrate.Migration], probe: Probe) -> N
         turn.close()
 
 
-def _starter(
-    statements: Mapping[str, Statement], path: str, now: RisingClock, probe: Probe | None
-) -> Callable[[apsw.Connection], Transaction]:
+def _starter(statements: Mapping[str, Statement], path: str, now: RisingClock, probe: Probe | None) -> Callable[[Connection], Transaction]:
     if probe is None:
         return lambda connection: Transaction(connection, statements, path, now())
     return lambda connection: ProbedTransaction(probe, connection, statements, path, now())

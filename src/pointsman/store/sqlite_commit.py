@@ -8,13 +8,14 @@ The law of a group:
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import apsw
 
 from pointsman.errors import StoreError
 from pointsman.store.database import Probe, Tx
-from pointsman.store.sqlite_file import File, busy, fault, unavailable
+from pointsman.store.sqlite_file import Connection, File, busy, fault, unavailable
 from pointsman.store.sqlite_tx import Transaction
 from pointsman.store.turn import Turn
 
@@ -36,7 +37,7 @@ class _Undone(Exception):
 class Committer:
     """The write connection, opened anew when it or its file was lost. Used by one thread at a time."""
 
-    def __init__(self, file: File, connect: Callable[[], apsw.Connection], start: Callable[[apsw.Connection], Transaction], probe: Probe):
+    def __init__(self, file: File, connect: Callable[[], Connection], start: Callable[[Connection], Transaction], probe: Probe):
         self._file = file
         self._connect = connect
         self._start = start
@@ -56,10 +57,12 @@ class Committer:
             return [answer for unit in units for answer in self.transact((unit,))]
 
     def close(self) -> None:
-        self._connection.close()
-        self._turn.close()
+        try:
+            self._connection.close()
+        finally:
+            self._turn.close()
 
-    def _opened(self) -> tuple[apsw.Connection, Turn, tuple[int, int]]:
+    def _opened(self) -> tuple[Connection, Turn, tuple[int, int]]:
         identity = self._file.identity()
         turn = seat(self._file)
         try:
@@ -96,7 +99,8 @@ class Committer:
         """See that the connection is good and that the path still names the file it was opened on."""
         if self._suspect or self._file.identity() != self._identity:
             self._suspect = True
-            self.close()
+            with suppress(apsw.Error):
+                self.close()
             self._connection, self._turn, self._identity = self._opened()
             self._suspect = False
 

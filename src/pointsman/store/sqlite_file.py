@@ -6,12 +6,15 @@ every lock that another connection of this process holds on it.
 
 import os
 import stat
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol, cast
 
 import apsw
 
 from pointsman.errors import StoreError
+from pointsman.store.database import Row
 
 APPLICATION_ID = 0x504F494E
 """The letters POIN, at byte 68 of every database of ours."""
@@ -37,6 +40,25 @@ UNAVAILABLE = {
 }
 
 
+class Cursor(Protocol):
+    def execute(self, sql: str, bindings: Mapping[str, Any] | None = None, /) -> "Cursor": ...
+    def fetchall(self) -> list[Row]: ...
+
+
+class Connection(Protocol):
+    """What the store uses of apsw's connection, typed; apsw's own stubs leave what can be bound unknown."""
+
+    authorizer: Callable[..., int] | None
+
+    @property
+    def in_transaction(self) -> bool: ...
+    def execute(self, sql: str, bindings: Mapping[str, Any] | None = None, /) -> Cursor: ...
+    def cursor(self) -> Cursor: ...
+    def pragma(self, name: str, value: str | int | None = None, /) -> Any: ...
+    def set_busy_timeout(self, milliseconds: int, /) -> None: ...
+    def close(self) -> None: ...
+
+
 def unavailable(path: str, why: str, outcome: str = "not_done") -> StoreError:
     return StoreError("store_unavailable", f"database {path}: {why}", outcome)
 
@@ -50,7 +72,7 @@ def fault(error: apsw.Error, path: str, outcome: str = "not_done") -> StoreError
     if isinstance(error, BUSY):
         return busy(path)
     why = next((why for kind, why in UNAVAILABLE.items() if isinstance(error, kind)), None)
-    return why and unavailable(path, f"{why} ({_result(error)})", outcome)
+    return None if why is None else unavailable(path, f"{why} ({_result(error)})", outcome)
 
 
 def _result(error: apsw.Error) -> str:
@@ -77,16 +99,17 @@ class File:
     def mode(self) -> int:
         return os.stat(self.path).st_mode
 
-    def open(self) -> apsw.Connection:
+    def open(self) -> Connection:
         """A bare connection: it waits for locks, and nothing else is set yet."""
         try:
-            connection = apsw.Connection(self.path, flags=apsw.SQLITE_OPEN_READWRITE, statementcachesize=CACHED_STATEMENTS)
+            opened = apsw.Connection(self.path, flags=apsw.SQLITE_OPEN_READWRITE, statementcachesize=CACHED_STATEMENTS)
         except apsw.Error as error:
             raise fault(error, self.path) or unavailable(self.path, str(error)) from error
+        connection = cast(Connection, opened)
         connection.set_busy_timeout(round(self.patience_s * 1000))
         return connection
 
-    def connect(self, schema: int, **pragmas: int) -> apsw.Connection:
+    def connect(self, schema: int, **pragmas: int) -> Connection:
         """A connection to a database of ours at schema number `schema`, durable, or a StoreError."""
         connection = self.open()
         try:
@@ -99,7 +122,7 @@ class File:
             raise
         return connection
 
-    def _check(self, connection: apsw.Connection, wanted: dict[str, str | int], settable: set[str]) -> None:
+    def _check(self, connection: Connection, wanted: dict[str, str | int], settable: set[str]) -> None:
         for name, value in wanted.items():
             if name in settable:
                 connection.pragma(name, value)

@@ -8,7 +8,7 @@ import apsw
 
 from pointsman.errors import StoreError
 from pointsman.store.database import Tx
-from pointsman.store.sqlite_file import File, fault, unavailable
+from pointsman.store.sqlite_file import Connection, File, fault, unavailable
 from pointsman.store.sqlite_tx import Transaction
 
 T = TypeVar("T")
@@ -19,11 +19,11 @@ KEPT_CONNECTIONS = 16
 class Readers:
     """Connections for reading. As many are in use as there are threads reading at the moment; so many are kept."""
 
-    def __init__(self, file: File, connect: Callable[[], apsw.Connection], start: Callable[[apsw.Connection], Transaction]):
+    def __init__(self, file: File, connect: Callable[[], Connection], start: Callable[[Connection], Transaction]):
         self._file = file
         self._connect = connect
         self._start = start
-        self._idle: deque[tuple[apsw.Connection, tuple[int, int]]] = deque()
+        self._idle: deque[tuple[Connection, tuple[int, int]]] = deque()
         self._open = True
 
     def read(self, unit: Callable[[Tx], T]) -> T:
@@ -45,7 +45,7 @@ class Readers:
         while self._idle:
             self._idle.pop()[0].close()
 
-    def _snapshot(self, connection: apsw.Connection, unit: Callable[[Tx], T]) -> T:
+    def _snapshot(self, connection: Connection, unit: Callable[[Tx], T]) -> T:
         try:
             connection.execute("BEGIN")
             tx = self._start(connection)
@@ -60,7 +60,7 @@ class Readers:
                 raise named from error
             raise
 
-    def _take(self) -> tuple[apsw.Connection, tuple[int, int]]:
+    def _take(self) -> tuple[Connection, tuple[int, int]]:
         if not self._open:
             raise unavailable(self._file.path, "it is closed")
         identity = self._file.identity()
@@ -74,7 +74,7 @@ class Readers:
             connection.close()
         return self._connect(), identity
 
-    def _give(self, connection: apsw.Connection, identity: tuple[int, int]) -> None:
+    def _give(self, connection: Connection, identity: tuple[int, int]) -> None:
         if self._open and len(self._idle) < KEPT_CONNECTIONS:
             self._idle.append((connection, identity))
         else:

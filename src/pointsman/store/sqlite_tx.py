@@ -9,12 +9,12 @@ import apsw
 
 from pointsman.errors import StoreError
 from pointsman.store.database import Probe, Row
-from pointsman.store.sqlite_file import fault
+from pointsman.store.sqlite_file import Connection, fault
 from pointsman.store.statements import Statement
 from pointsman.types import Instant
 
 PLAIN = frozenset({int, str, bytes, type(None)})
-"""What a parameter may be, exactly: SQLite would take True for 1. A number with a fraction may be bound too, not NaN: it would become NULL."""
+"""What a parameter may be, exactly: SQLite would take True for 1. A float may be bound too, but not NaN: it would become NULL."""
 
 
 def _none(name: str, rows: list[Row]) -> None:
@@ -43,7 +43,7 @@ class Transaction:
 
     __slots__ = ("_connection", "_execute", "_path", "_statements", "now")
 
-    def __init__(self, connection: apsw.Connection, statements: Mapping[str, Statement], path: str, now: Instant):
+    def __init__(self, connection: Connection, statements: Mapping[str, Statement], path: str, now: Instant):
         self._connection = connection
         self._execute = connection.cursor().execute
         self._statements = statements
@@ -80,7 +80,7 @@ class ProbedTransaction(Transaction):
 
     __slots__ = ("_probe",)
 
-    def __init__(self, probe: Probe, connection: apsw.Connection, statements: Mapping[str, Statement], path: str, now: Instant):
+    def __init__(self, probe: Probe, connection: Connection, statements: Mapping[str, Statement], path: str, now: Instant):
         super().__init__(connection, statements, path, now)
         self._probe = probe
 

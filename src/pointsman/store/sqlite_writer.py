@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pointsman.errors import StoreError
 from pointsman.store.database import Tx
@@ -15,15 +15,6 @@ T = TypeVar("T")
 LARGEST_GROUP = 128
 CALM_AFTER = 8
 """So many groups of one unit in a row, and callers commit on their own threads again."""
-
-
-class Job(Protocol):
-    """A unit in the queue, and somebody who wants its answer."""
-
-    unit: Unit
-
-    def wanted(self) -> bool: ...
-    def answer(self, answer: Answer) -> None: ...
 
 
 class Waiting:
@@ -67,6 +58,10 @@ class Promised:
             self.future.set_result(value)
         else:
             self.future.set_exception(error)
+
+
+Job: TypeAlias = Waiting | Promised
+"""A unit in the queue, and somebody who wants its answer."""
 
 
 class Writer:

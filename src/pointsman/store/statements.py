@@ -20,7 +20,7 @@ DIALECTS = ("sqlite", "postgres")
 _HEADER = re.compile(r"--\s*name:(.*)")
 _TITLE = re.compile(r"(?P<name>[a-z]\w*)(?:@(?P<dialect>\w+))?\s+(?P<shape>\S+)")
 _TOKEN = re.compile(
-    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/ | (?<!:):(?P<parameter>[A-Za-z_]\w*) | (?P<end>;) | (?P<text>\S)""",
+    r"""(?P<comment>--[^\n]*|/\*.*?\*/) | '(?:[^']|'')*' | "(?:[^"]|"")*" | (?<!:):(?P<parameter>[A-Za-z_]\w*) | (?P<end>;) | \S""",
     re.VERBOSE | re.DOTALL,
 )
 
@@ -100,31 +100,26 @@ def _parse(place: str, title: str, body: list[str]) -> _Written:
         raise ValueError(f"{head['name']} has the unknown shape {head['shape']}: one of {' '.join(sorted(SHAPES))}")
     if head["dialect"] not in (None, *DIALECTS):
         raise ValueError(f"{head['name']} is for the unknown database {head['dialect']}: one of {' '.join(DIALECTS)}")
-    doc, sql = _split(body)
-    return _Written(Statement(head["name"], head["shape"], sql, _parameters(head["name"], sql), doc), head["dialect"], place)
+    doc, text = _split(body)
+    sql, parameters = _single(head["name"], text)
+    return _Written(Statement(head["name"], head["shape"], sql, parameters, doc), head["dialect"], place)
 
 
 def _split(body: list[str]) -> tuple[str, str]:
-    """The comment lines right under the header, and the statement without its closing semicolon."""
+    """The comment lines right under the header, and the rest."""
     first = next((n for n, line in enumerate(body) if not line.startswith("--")), len(body))
-    last = next((n for n in range(len(body), first, -1) if _counts(body[n - 1 : n])), first)
-    doc = " ".join(line.removeprefix("--").strip() for line in body[:first])
-    return doc, "\n".join(body[first:last]).strip().removesuffix(";").rstrip()
+    return " ".join(line.removeprefix("--").strip() for line in body[:first]), "\n".join(body[first:])
 
 
-def _parameters(name: str, sql: str) -> tuple[str, ...]:
-    """The parameters in order; a ValueError unless the text is exactly one statement."""
-    found: dict[str, None] = {}
-    empty = True
-    for token in _TOKEN.finditer(sql):
-        if token["end"]:
-            raise ValueError(f"{name} holds several statements")
-        if token["parameter"]:
-            found[token["parameter"]] = None
-        empty = empty and not token["text"]
-    if empty:
+def _single(name: str, text: str) -> tuple[str, tuple[str, ...]]:
+    """The statement without its semicolon, and its parameters; a ValueError unless there is exactly one statement."""
+    tokens = [token for token in _TOKEN.finditer(text) if not token["comment"]]
+    if not tokens or tokens[0]["end"]:
         raise ValueError(f"{name} holds no statement")
-    return tuple(found)
+    end = next((token.start() for token in tokens if token["end"]), len(text))
+    if tokens[-1].start() > end:
+        raise ValueError(f"{name} holds several statements")
+    return text[:end].strip(), tuple(dict.fromkeys(token["parameter"] for token in tokens if token["parameter"]))
 
 
 def _clashes(written: list[_Written]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The tasks table: the current row of each task, which folding its history must give back."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -26,19 +26,20 @@ _KEPT = [name for name in COLUMNS if name not in ("key", "head", *JSON_COLUMNS)]
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A task with its row key and the hash of its last entry."""
+    """A task with its row key, the hash of its last entry, and its JSON columns as they stand."""
 
     key: int
     task: Task
     head: str
+    texts: Mapping[str, str]
 
 
 def stored(row: Row) -> Stored:
     values = dict(zip(COLUMNS, row, strict=False))
     key, head = values.pop("key"), values.pop("head")
-    for name in JSON_COLUMNS:
-        values[name] = parsed(name, parse(values[name]))
-    return Stored(key, Task(**values), head)
+    texts = {name: values[name] for name in JSON_COLUMNS}
+    values |= {name: parsed(name, parse(text)) for name, text in texts.items()}
+    return Stored(key, Task(**values), head, texts)
 
 
 def place(task: Task) -> Instant:
@@ -46,10 +47,13 @@ def place(task: Task) -> Instant:
     return task.created_at - task.priority * PRIORITY_STEP
 
 
-def columns(task: Task, *, final: bool, head: str) -> dict[str, Any]:
-    """A task as the parameters of its row."""
+def columns(task: Task, *, final: bool, head: str, before: Stored | None = None) -> dict[str, Any]:
+    """A task as the parameters of its row. What a step left alone keeps the text it had."""
     values = {name: getattr(task, name) for name in _KEPT}
-    values |= {name: canonical(plain(getattr(task, name))) for name in JSON_COLUMNS}
+    for name in JSON_COLUMNS:
+        member = getattr(task, name)
+        kept = before is not None and member is getattr(before.task, name)
+        values[name] = before.texts[name] if before is not None and kept else canonical(plain(member))
     return values | {"final": int(final), "head": head}
 
 
@@ -74,7 +78,7 @@ _FIXED = ("id", "machine", "machine_version", "priority", "created_by", "created
 
 def advance(tx: Tx, before: Stored, after: Task, *, final: bool, head: str) -> bool:
     """Write the step's row while it still is what was read; False when it is not."""
-    values = columns(after, final=final, head=head)
+    values = columns(after, final=final, head=head, before=before)
     for name in _FIXED:
         del values[name]
     expected = {"expected_version": before.task.version, "expected_epoch": before.task.epoch}

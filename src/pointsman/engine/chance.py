@@ -1,0 +1,41 @@
+"""Chance and the clock of a running process: the one place that asks the operating system for either."""
+
+import os
+import secrets
+import threading
+import time
+
+from pointsman.types import Instant
+
+BUFFER = 4096
+
+
+def wall_clock() -> Instant:
+    return time.time_ns() // 1000
+
+
+class Entropy:
+    """Random bits from the operating system, fetched in bulk: a system call per id costs more than the id.
+
+    A forked child starts with an empty buffer, so that it never repeats its parent's bits.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._left = b""
+        os.register_at_fork(after_in_child=self._restart)
+
+    def __call__(self, bits: int) -> int:
+        size = (bits + 7) // 8
+        with self._lock:
+            if len(self._left) < size:
+                self._left = secrets.token_bytes(max(BUFFER, size))
+            taken, self._left = self._left[:size], self._left[size:]
+        return int.from_bytes(taken) >> size * 8 - bits
+
+    def _restart(self) -> None:
+        self._lock = threading.Lock()
+        self._left = b""
+
+
+entropy = Entropy()
