@@ -69,7 +69,8 @@ def statements(folder: Path) -> Line:
 
 
 def hot(folder: Path, calls: int = 2000) -> list[Line]:
-    """The six functions with the most time of their own, over all threads (the first is as a rule COMMIT, which is the disk), as shares of all time spent working."""
+    """The six functions with the most time of their own, over all threads, as shares of all time spent working. The first
+    is as a rule the COMMIT, which is the disk."""
     with profiled() as own, opened(folder) as pm:
         repeat = again(pm, drafting(pm))
         own.clear()
