@@ -21,8 +21,8 @@ setup-dev: .venv/.dev  ## the same with the development tools
 demo: setup  ## set up, then the main job end to end on SQLite, told step by step
 	@$(BIN)/pointsman demo
 
-test: setup-dev check  ## set up, check, then all tests
-	@$(BIN)/python -m pytest
+test: setup-dev  ## set up, check, then all tests; red when either is
+	@$(MAKE) --no-print-directory check; checked=$$?; $(BIN)/python -m pytest && exit $$checked
 
 check: setup-dev  ## format, lint, types, layers
 	@$(BIN)/ruff format --check --quiet . || { echo 'run: make format'; exit 1; }

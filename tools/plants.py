@@ -27,7 +27,7 @@ PLANTS: tuple[Plant, ...] = (
     ),
     Plant(
         "synchronous=NORMAL",
-        ("tests/store",),
+        ("tests/store/test_open.py",),
         (("store/sqlite_file.py", '"synchronous": 2', '"synchronous": 1'),),
     ),
     Plant(
@@ -50,27 +50,27 @@ PLANTS: tuple[Plant, ...] = (
     ),
     Plant(
         "an approval that ignores the digest it was shown",
-        ("tests/kernel", "tests/promises"),
+        ("tests/kernel/test_decide.py",),
         (("kernel/decide.py", "if proposal.shown is not None and proposal.shown != task.digest:", "if False:"),),
     ),
     Plant(
         "a contributor who may approve",
-        ("tests/kernel", "tests/promises"),
+        ("tests/kernel/test_decide.py",),
         (("kernel/rules.py", "return is_contributor and who.name != ANONYMOUS", "return False"),),
     ),
     Plant(
         "a claim that does not ask who holds the task",
-        ("tests/kernel", "tests/promises"),
+        ("tests/kernel/test_decide.py",),
         (("kernel/decide.py", "if event.acquires and task.owner is not None:", "if False:"),),
     ),
     Plant(
         "evidence written, state not",
-        ("tests/kernel", "tests/promises"),
+        ("tests/promises/test_p10_p11_draft_evidence_and_state_move_together.py",),
         (("kernel/decide.py", "replace(proposed, state=target)", "replace(proposed, state=case.task.state)"),),
     ),
     Plant(
         "a dry run that commits",
-        ("tests/engine", "tests/promises"),
+        ("tests/promises/test_p10_p11_draft_evidence_and_state_move_together.py",),
         (
             (
                 "engine/pointsman.py",
@@ -81,7 +81,7 @@ PLANTS: tuple[Plant, ...] = (
     ),
     Plant(
         "the history entry in a second transaction",
-        ("tests/faults", "tests/engine", "tests/promises"),
+        ("tests/promises/test_p02_what_was_acknowledged_survives_kill_9.py",),
         (
             (
                 "engine/record.py",
@@ -102,17 +102,17 @@ PLANTS: tuple[Plant, ...] = (
     ),
     Plant(
         "an idempotency key that answers another request",
-        ("tests/engine", "tests/promises"),
+        ("tests/promises/test_p09_same_key_same_answer_one_change.py",),
         (("engine/propose.py", "if found.digest != self.call.request.digest:", "if False:"),),
     ),
     Plant(
         "an entry hash that leaves out a column",
-        ("tests/kernel", "tests/promises"),
+        ("tests/promises/test_p05_history_is_gapless_and_cannot_be_altered.py",),
         (("kernel/chain.py", "                link.session,\n", ""),),
     ),
     Plant(
         "a verdict applied to content it did not judge",
-        ("tests/engine", "tests/promises"),
+        ("tests/kernel/test_decide.py",),
         (
             (
                 "kernel/decide.py",

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,11 +48,20 @@ def stop(served: Served) -> tuple[int, str]:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Served]:
-    served = start(f"sqlite:///{folder}/work.db")
+def running(db: str) -> Iterator[Served]:
+    """A server that must end well, by `stop` or at the end of the block."""
+    served = start(db)
     try:
         yield served
-    finally:
+    except BaseException:
+        served.process.kill()
+        served.process.communicate()
+        raise
+    if served.process.poll() is None:
         status, told = stop(served)
-    assert status == 0
-    assert "Traceback" not in told, told
+        assert status == 0
+        assert "Traceback" not in told, told
+
+
+def serving(folder: Path) -> AbstractContextManager[Served]:
+    return running(f"sqlite:///{folder}/work.db")

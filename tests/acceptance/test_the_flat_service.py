@@ -5,6 +5,8 @@ from uuid import UUID
 import pytest
 
 from acceptance.flat import BRIEF, GOOD, NOBODY, TITLE, Client
+from acceptance.process import Served
+from pointsman import Pointsman
 
 NO_DRAFT = {"ok": False, "reason": "no draft"}
 FINE = {"ok": True, "reason": "length and topic checks passed"}
@@ -97,6 +99,53 @@ def test_a_decision_may_name_what_was_shown(client: Client) -> None:
     assert refused.status == 409
     assert refused.detail != "not awaiting approval"
     assert client.done("/approve", task_id=task, reviewer="rita", digest=None)["state"] == "approved"
+
+
+def test_what_is_recorded_of_a_decision(served: Served, client: Client) -> None:
+    blind, shown, unnamed = (client.bring("awaiting_approval") for _ in range(3))
+    with Pointsman(served.db) as pm:
+        client.done("/approve", task_id=blind, reviewer="rita")
+        client.done("/approve", task_id=shown, reviewer="rita", digest=pm.get(shown).digest, note="read it")
+        client.done("/reject", task_id=unnamed, note="who am I")
+        made = {task: pm.get(task).decisions[-1] for task in (blind, shown, unnamed)}
+        assert [(d.event, d.by, d.note) for d in made.values()] == [
+            ("approve", "rita", None),
+            ("approve", "rita", "read it"),
+            ("reject", "anonymous", "who am I"),
+        ]
+        assert [d.shown for d in made.values()] == [None, pm.get(shown).digest, None]
+        assert {entry.door for task in made for entry in pm.history(task)} == {"flat"}
+
+
+@pytest.mark.parametrize(("members", "note"), [({}, ""), ({"note": None}, ""), ({"note": "too hard"}, "too hard")])
+def test_what_a_failure_writes(served: Served, client: Client, members: dict[str, str | None], note: str) -> None:
+    task = client.bring("drafting")
+    client.done("/fail", task_id=task, **members)
+    with Pointsman(served.db) as pm:
+        assert pm.get(task).fields["review_note"] == note
+
+
+def test_a_refused_draft_is_on_the_task(served: Served, client: Client) -> None:
+    task = client.bring("drafting")
+    assert client.post("/request-approval", task_id=task, agent_id="ann", draft="Too short.").status == 409
+    with Pointsman(served.db) as pm:
+        kept = pm.get(task)
+    assert (kept.state, kept.fields["draft"], kept.evidence["topic"].reason) == (
+        "drafting",
+        "Too short.",
+        "draft shorter than 40 characters",
+    )
+
+
+def test_a_long_list_is_streamed_whole_and_in_order(fresh_served: Served, fresh: Client) -> None:
+    with Pointsman(fresh_served.db) as pm:
+        made = [pm.create("tasks", {"title": f"t{n}", "brief": "b"}, by="ann").id for n in range(1_100)]
+        answer = fresh.send("GET", "/open")
+        assert answer.headers["transfer-encoding"] == "chunked"
+        assert [row["id"] for row in answer.body["rows"]] == made
+        fresh.done("/claim", agent_id="ann", task_id=made[3])
+        assert [row["id"] for row in fresh.rows("/open")] == [*made[:3], *made[4:], made[3]]
+        assert [row["id"] for row in fresh.rows("/inbox", agent_id="ann")] == made
 
 
 def test_claim_takes_the_oldest_and_by_id_any(fresh: Client) -> None:

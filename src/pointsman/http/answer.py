@@ -75,7 +75,7 @@ def faults(no: Refused, post: Post | None) -> list[dict[str, Any]]:
     return [{"type": no.code, "loc": _place(str(item["path"]), spoken), "msg": item["message"]} for item in listed]
 
 
-def _place(path: str, spoken: Mapping[str | None, str]) -> list[str]:
+def _place(path: str, spoken: Mapping[str, str]) -> list[str]:
     parts = [part for part in path.split(".") if part not in ("", "args", "fields")]
     where = [] if parts and parts[0] in ("query", "header") else ["body"]
     return where + [spoken.get(part, part) for part in parts]

@@ -45,12 +45,15 @@ class Faults(BaseModel):
 _GUARDED: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "Not one clean HTTP request"},
     403: {"model": Problem, "description": "From another machine, through a proxy, or from a page of another origin"},
+    408: {"model": Problem, "description": "The request did not arrive in time"},
     421: {"model": Problem, "description": "The Host is not a name of this machine"},
     431: {"model": Problem, "description": f"The head is over {HEAD_LIMIT} bytes"},
-    503: {"model": Unavailable, "description": "The store failed; `outcome` says whether something may be written"},
+    503: {
+        "model": Unavailable,
+        "description": "The store failed, or too many are connected; `outcome`: may something be written",
+    },
 }
 _BODIES: dict[int | str, dict[str, Any]] = {
-    408: {"model": Problem, "description": "The request did not arrive in time"},
     413: {"model": Problem, "description": f"The body is over {BODY_LIMIT} bytes"},
     415: {"model": Problem, "description": "The body is not plain application/json"},
     422: {"model": Faults, "description": "The body does not parse, or its members do not fit"},

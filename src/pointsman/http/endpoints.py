@@ -51,6 +51,7 @@ async def _claim(aio: Aio, flat: Flat, post: Post, call: Call, by: Principal, ke
 
 
 async def _propose(aio: Aio, flat: Flat, post: Post, call: Call, by: Principal, key: str | None) -> Task:
+    assert call.task is not None, "every path that proposes requires its task"
     return await aio.propose(call.task, post.event, call.args, by=by, digest=call.digest, idempotency_key=key)
 
 

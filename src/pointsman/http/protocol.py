@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with limits on how a request arrives: a head of 32 kB within ten seconds, a body within twenty.
+"""uvicorn's HTTP protocol with limits: 800 connections, a head of 32 kB within ten seconds, a body within twenty.
 
 httptools has no such limits (a header of any size is kept whole, half a request is waited for without end), and ASGI
 begins only after the head. Whole heads are measured once more by `guard.py` and bodies by `body.py`, which also serve
@@ -13,8 +13,10 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from pointsman.http.answer import RETRY_AFTER_S
 from pointsman.http.guard import HEAD_LIMIT
 
+CONNECTIONS = 800
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 20.0
 LINGER_SECONDS = 1.0
@@ -34,7 +36,11 @@ class Bounded(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._start_timer()
+        if len(self.connections) > CONNECTIONS:
+            self.refused = True
+            self._answer(503, {"detail": "too many connections", "outcome": "not_done"})
+        else:
+            self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
@@ -91,7 +97,7 @@ class Bounded(HttpToolsProtocol):
         self._stop_timer()
         cycle = self.cycle
         if cycle is None or (cycle.response_complete and not self.in_body):
-            self._answer(status, detail)
+            self._answer(status, {"detail": detail})
         elif self.pipeline or cycle.response_started:
             self.transport.close()
         elif not cycle.more_body:
@@ -99,17 +105,18 @@ class Bounded(HttpToolsProtocol):
         else:
             cycle.disconnected = True
             cycle.message_event.set()
-            self._answer(status, detail)
+            self._answer(status, {"detail": detail})
 
-    def _answer(self, status: int, detail: str) -> None:
+    def _answer(self, status: int, members: dict[str, str]) -> None:
         """Hang up after a moment of reading and dropping what still comes: closing on unread bytes would reset the
         connection and lose the answer."""
         if self.transport.is_closing():
             return
-        body = json.dumps({"detail": detail})
+        body = json.dumps(members)
+        again = f"retry-after: {RETRY_AFTER_S}\r\n" if status == 503 else ""
         self.transport.write(
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
-            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n{body}".encode()
+            f"content-length: {len(body)}\r\n{again}connection: close\r\n\r\n{body}".encode()
         )
         self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)

@@ -1,0 +1,57 @@
+-- name: feed_head :one?
+-- The last numbered entry.
+SELECT seq, entry, at, hash
+FROM feed
+ORDER BY seq DESC
+LIMIT 1;
+
+-- name: unnumbered :many
+-- Committed entries that have no feed number yet, in the order of their commit.
+SELECT e.key, e.task, e.version, e.at, e.hash
+FROM entries AS e
+WHERE e.key > :after
+ORDER BY e.key
+LIMIT :limit;
+
+-- name: add_feed :none
+INSERT INTO feed (seq, task, version, entry, at, hash) VALUES (:seq, :task, :version, :entry, :at, :hash);
+
+-- name: feed_at :one?
+-- The last feed number at or before a time.
+SELECT seq
+FROM feed
+WHERE at <= :at
+ORDER BY at DESC, seq DESC
+LIMIT 1;
+
+-- name: feed_row :one?
+SELECT seq, entry, at, hash
+FROM feed
+WHERE seq = :seq;
+
+-- name: feed_rows :many
+-- Feed rows with the entries they number, for verification.
+SELECT f.seq, f.task, f.version, f.entry, f.at, f.hash, e.task, e.version, e.at, e.hash
+FROM feed AS f
+LEFT JOIN entries AS e ON e.key = f.entry
+WHERE f.seq > :after
+ORDER BY f.seq
+LIMIT :limit;
+
+-- name: version_at :one?
+-- A task's version as of a feed number.
+SELECT f.version
+FROM feed AS f
+JOIN tasks AS t ON t.key = f.task
+WHERE t.id = :task AND f.seq <= :seq
+ORDER BY f.seq DESC
+LIMIT 1;
+
+-- name: board_at :many
+-- Tasks that existed as of a feed number, in order of creation, with their version then.
+SELECT t.id, t.created_at, (SELECT f.version FROM feed AS f WHERE f.task = t.key AND f.seq <= :seq ORDER BY f.seq DESC LIMIT 1) AS version
+FROM tasks AS t
+WHERE (t.created_at, t.id) > (:after, :after_id)
+    AND EXISTS (SELECT 1 FROM feed AS f WHERE f.task = t.key AND f.seq <= :seq)
+ORDER BY t.created_at, t.id
+LIMIT :limit;
