@@ -5,6 +5,8 @@ from dataclasses import dataclass
 Change = tuple[str, str, str]
 """A file below src/pointsman, text that stands in it exactly once, and what takes its place."""
 
+P02 = "tests/promises/test_p02_what_was_acknowledged_survives_kill_9.py"
+
 
 @dataclass(frozen=True, slots=True)
 class Plant:
@@ -32,7 +34,7 @@ PLANTS: tuple[Plant, ...] = (
     ),
     Plant(
         "an answer before COMMIT",
-        ("tests/promises/test_p02_what_was_acknowledged_survives_kill_9.py",),
+        (f"{P02}::test_kill_9_at_any_other_moment_loses_nothing_acknowledged",),
         (
             ("store/sqlite_commit.py", 'self._connection.execute("COMMIT")', "self._late = True"),
             (
@@ -81,7 +83,7 @@ PLANTS: tuple[Plant, ...] = (
     ),
     Plant(
         "the history entry in a second transaction",
-        ("tests/promises/test_p02_what_was_acknowledged_survives_kill_9.py",),
+        (f"{P02}::test_kill_9_at_any_other_moment_loses_nothing_acknowledged",),
         (
             (
                 "engine/record.py",
@@ -93,7 +95,7 @@ PLANTS: tuple[Plant, ...] = (
                 "engine/pointsman.py",
                 "            done = yield from steps\n",
                 "            done = yield from steps\n"
-                "            from pointsman.engine.record import LATER\n"
+                "            from pointsman.engine.record import LATER\n            from pointsman.engine.steps import Write\n"
                 "            while LATER:\n"
                 "                entry = LATER.pop()\n"
                 "                yield Write(lambda tx: history.append(tx, *entry))\n",
@@ -108,7 +110,7 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "an entry hash that leaves out a column",
         ("tests/promises/test_p05_history_is_gapless_and_cannot_be_altered.py",),
-        (("kernel/chain.py", "                link.session,\n", ""),),
+        (("kernel/chain.py", "for column in fields(Link)))", 'for column in fields(Link) if column.name != "session"))'),),
     ),
     Plant(
         "a verdict applied to content it did not judge",
