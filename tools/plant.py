@@ -88,12 +88,13 @@ def copied(folder: Path) -> Path:
 
 def changed(tree: Path, plant: Plant) -> str:
     """Make the plant's changes; what is wrong with the plant when its text is not there exactly once."""
-    for file, before, after in plant.changes:
-        path = tree / "src" / "pointsman" / file
-        text = path.read_text() if path.exists() else ""
-        if text.count(before) != 1:
-            return f"the text to change stands {text.count(before)} times in {file}"
-        path.write_text(text.replace(before, after))
+    files = [path for path in (tree / "src").rglob("*") if path.suffix in (".py", ".sql")]
+    for before, after in plant.changes:
+        counts = {path: count for path in files if (count := path.read_text().count(before))}
+        if list(counts.values()) != [1]:
+            return f"the text to change stands {sum(counts.values())} times: {before.strip()[:60]}"
+        (path,) = counts
+        path.write_text(path.read_text().replace(before, after))
     return ""
 
 
