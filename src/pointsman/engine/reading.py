@@ -1,7 +1,6 @@
 """The verbs that only look: tasks now and then, lists, history, the feed, proposals, reports."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -50,7 +49,7 @@ class Reading(View):
         if who is None:
             return task
         machine = self.engine.registry.bound(tx, task.machine, task.machine_version)
-        return replace(task, allowed=allowed(machine.definition, task, who))
+        return task.but(allowed=allowed(machine.definition, task, who))
 
     @verb
     def list(

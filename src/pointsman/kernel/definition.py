@@ -84,7 +84,7 @@ class Computed:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Event:
     """A named request to move a task. `moves` are (source, target) pairs, at most one per source."""
 
@@ -99,7 +99,7 @@ class Event:
     tool: str | None = None
     line: int = 0
 
-    @property
+    @cached_property
     def decides(self) -> bool:
         """A decision judges somebody's content: its rule asks about contributors."""
         return mentions(self.by, "contributor")
