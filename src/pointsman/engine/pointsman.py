@@ -14,6 +14,7 @@ from pointsman.engine import queries
 from pointsman.engine.chance import entropy, wall_clock
 from pointsman.engine.checks import Checks
 from pointsman.engine.door import Call, Door, principal, request
+from pointsman.engine.judges import Judges, by_model
 from pointsman.engine.propose import Asked, Deciding, Done
 from pointsman.engine.queries import Entry
 from pointsman.engine.record import Chance
@@ -250,8 +251,9 @@ class Pointsman(View):
         clock: Callable[[], int] = wall_clock,
         chance: Chance = entropy,
         probe: Probe | None = None,
+        judges: Judges = by_model,
     ):
-        registry = Registry([builtin.Tasks] if machines is None else machines)
+        registry = Registry([builtin.Tasks] if machines is None else machines, judges)
         db = connect(url, clock=clock, create=create, probe=probe)
         try:
             if publish:
