@@ -6,6 +6,7 @@ kept in either case; the key is not, and neither is what a service says about a 
 """
 
 import asyncio
+import math
 import os
 import re
 from collections.abc import Callable
@@ -13,7 +14,6 @@ from dataclasses import replace
 
 from pydantic_ai.direct import model_request
 from pydantic_ai.exceptions import (
-    AgentRunError,
     ModelAPIError,
     ModelConnectionError,
     ModelHTTPError,
@@ -40,6 +40,8 @@ from pointsman.types import SECOND, Duration, Fields, Json
 
 PAUSES_S = (0.5, 2.0)
 """Before the second attempt and before the third, unless the service says how long."""
+
+NEVER_S = math.inf
 
 OWN_SHARE = 0.95
 """Of the check's time. The rest is left to record what the attempts cost before the check itself is given up."""
@@ -122,20 +124,17 @@ class Hearing:
             raise NoVerdict(f"no key: the environment variable {USUAL_KEY[provider]} is not set") from None
 
     async def until_clear(self, model: Model, settings: ModelSettings) -> Verdict:
-        for pause_s in (*PAUSES_S, None):
+        pauses = iter(PAUSES_S)
+        while True:
+            why, pause_s = "the model's answer is not a clear verdict", next(pauses, NEVER_S)
             try:
                 if verdict := self.heard(await self.request(model, settings)):
                     return replace(verdict, detail=self.detail())
-                why = "the model's answer is not a clear verdict"
-            except AgentRunError as error:
-                why = _why(error)
-                if isinstance(error, ModelAPIError):
-                    pause_s = _pause(error, pause_s)
-            if pause_s is None or asyncio.get_running_loop().time() + pause_s > self.until:
-                break
+            except Exception as error:  # noqa: BLE001 - what a service sends may make the libraries that read it raise anything
+                why, pause_s = _why(error), _pause(error, pause_s)
+            if asyncio.get_running_loop().time() + pause_s > self.until:
+                raise NoVerdict(f"{why}, after {self.attempts} attempt{'s' * (self.attempts > 1)}", self.detail())
             await asyncio.sleep(pause_s)
-        tries = "1 attempt" if self.attempts == 1 else f"{self.attempts} attempts"
-        raise NoVerdict(f"{why}, after {tries}", self.detail())
 
     async def request(self, model: Model, settings: ModelSettings) -> ModelResponse:
         self.attempts += 1
@@ -173,7 +172,7 @@ def _said(response: ModelResponse) -> str:
     return "\n".join(part if isinstance(part, str) else canonical(part) for part in calls or texts)
 
 
-def _why(error: AgentRunError) -> str:
+def _why(error: Exception) -> str:
     """In our words: a service's own may repeat what it was sent."""
     code = error.provider_error_code or error.provider_error_type if isinstance(error, ModelAPIError) else None
     named = f", {code}" if code and _CODE.fullmatch(code) else ""
@@ -183,11 +182,12 @@ def _why(error: AgentRunError) -> str:
         case ModelConnectionError():
             return "the model's service cannot be reached"
         case _:
-            return f"the model's service answered what cannot be read{named}"
+            return f"the model's service answered what cannot be read ({type(error).__name__}{named})"
 
 
-def _pause(error: ModelAPIError, planned_s: float | None) -> float | None:
-    """How long to wait before the next attempt; None when there is to be none."""
-    if planned_s is None or isinstance(error, LASTING):
-        return None
-    return planned_s if error.retry_after is None else error.retry_after
+def _pause(error: Exception, planned_s: float) -> float:
+    """How long to wait before the next attempt."""
+    if isinstance(error, LASTING) or planned_s == NEVER_S:
+        return NEVER_S
+    asked_s = error.retry_after if isinstance(error, ModelAPIError) else None
+    return planned_s if asked_s is None else asked_s
