@@ -25,6 +25,7 @@ CODES: Mapping[str, Code] = {
     "too_large": Code(413, USAGE, "the request or one of its parts is over a size limit"),
     "unsupported_media": Code(415, USAGE, "the body is not plain application/json"),
     "invalid": Code(422, USAGE, "one or more values do not fit; every fault is listed with its path"),
+    "pruned": Code(410, NOT_FOUND, "this version's payload was pruned"),
     "rate_limited": Code(429, REFUSED, "too many requests from this caller"),
     "unknown_task": Code(404, NOT_FOUND, "no task has this id"),
     "unknown_event": Code(404, NOT_FOUND, "the machine declares no such event"),
@@ -89,6 +90,12 @@ class Refusal:
             "recorded": self.recorded,
         }
         return members | ({"outcome": self.outcome} if self.outcome else {}) | dict(self.extra)
+
+
+def refusal_from(form: Mapping[str, Any]) -> Refusal:
+    """Read back what `Refusal.as_json` wrote."""
+    own = {name: value for name, value in form.items() if name in Refusal.__slots__}
+    return Refusal(**own, extra={name: value for name, value in form.items() if name not in Refusal.__slots__})
 
 
 class Refused(Exception):

@@ -183,6 +183,7 @@ def test_members_that_are_missing_or_null(client: Client, path: str) -> None:
 def test_members_that_are_not_known(client: Client, path: str) -> None:
     for name in UNKNOWN:
         refused(client, path, json.dumps(FINE[path] | {name: CANARY}).encode())
+    refused(client, path, json.dumps(FINE[path] | {f"k{n}": 0 for n in range(50_000)}).encode())
 
 
 @pytest.mark.parametrize("path", FINE)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointsman import DefinitionError, Event, Machine, State, Verdict, judge, owner, role
+from pointsman import DefinitionError, Event, Machine, State, Verdict, always, judge, owner, role
 from pointsman.kernel import opinion
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.cautions import cautions
@@ -188,6 +188,22 @@ def test_it_is_not_asked_while_a_field_it_reads_is_null() -> None:
 def test_a_machine_with_nothing_but_a_judge_before_its_end_warns() -> None:
     (warning,) = [item for item in cautions(machine().definition) if item.code == "opinion_alone"]
     assert (warning.place, warning.warning) == ("done", True)
+
+
+def test_no_proof_counts_a_judge() -> None:
+    with pytest.raises(DefinitionError, match="no proof counts an opinion"):
+
+        class Works(Machine, name="works"):
+            draft: str
+            new = State(initial=True)
+            liked = State()
+            done = State(final=True)
+            gone = State(final=True, outcome="failed")
+            good = judge("It is good.", model="openai:gpt-5.2", reads="draft")
+            like = Event(new >> liked, requires=good)
+            finish = Event(liked >> done)
+            drop = Event((new | liked) >> gone)
+            proves = (always(done, like),)
 
 
 def test_without_a_verdict_a_check_is_in_error_and_its_detail_is_kept() -> None:

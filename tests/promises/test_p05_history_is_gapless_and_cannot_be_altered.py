@@ -10,6 +10,7 @@ import support
 from pointsman import Event, Machine, Pointsman, State, Tasks, Verdict, check, optional, owner
 from pointsman.store.columns import COLUMNS, VOLATILE
 from pointsman.store.connect import SQL
+from pointsman.store.snapshots import EVERY
 
 TAMPERABLE = [(table, column) for table, columns in COLUMNS.items() for column, kind in columns.items() if kind != VOLATILE]
 
@@ -35,11 +36,15 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Pointsman(f"sqlite:///{path}", [Tasks, Judged]) as pm:
         for _ in range(3):
             task = support.approved(pm)
+        long = support.drafting(pm)
+        for _ in range(EVERY):
+            pm.propose(long.id, "start_draft", by=support.OWNER, epoch=long.epoch)
         pm.propose(task.id, "complete", by=support.OWNER, epoch=task.epoch, idempotency_key="k1")
         judged = pm.create("judged", {}, by="ann")
         judged = pm.claim("judged", by="w", id=judged.id)
         assert judged is not None
         pm.propose(judged.id, "finish", {"text": "right"}, by="w", epoch=judged.epoch)
+        assert pm.as_of() == len(pm.history(n=1000))
     return path
 
 

@@ -109,7 +109,8 @@ def test_the_same_content_asked_for_twice_at_once_is_judged_once(pm: Pointsman) 
         assert Meeting.entered.wait(PATIENCE_S)
         Meeting.release.set()
         codes = [error.code if isinstance(error := future.exception(), Refused) else "" for future in asked]
-    assert sorted(codes) == ["", "wrong_state", "wrong_state", "wrong_state"]
+    assert codes.count("") == 1
+    assert set(codes) <= {"", "stale_content", "wrong_state"}, "the others were superseded, or came when it was done"
     assert Meeting.calls == ["t"]
 
 

@@ -4,13 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pointsman.errors import Refusal, Refused
-from pointsman.kernel.chain import same
-from pointsman.kernel.definition import Definition
-from pointsman.kernel.task import Task, apply
-from pointsman.store import history
-from pointsman.store.database import Tx
 from pointsman.store.history import Recorded
+from pointsman.store.proposals import Kept
 from pointsman.types import Instant, Json, iso
 
 
@@ -20,7 +15,7 @@ class Entry:
 
     task: str
     version: int
-    seq: int
+    seq: int | None
     at: Instant
     kind: str
     event: str
@@ -54,7 +49,7 @@ def entry(recorded: Recorded) -> Entry:
     return Entry(
         task=link.task,
         version=link.version,
-        seq=recorded.key,
+        seq=recorded.seq,
         at=link.at,
         kind=link.kind,
         event=link.event,
@@ -71,32 +66,30 @@ def entry(recorded: Recorded) -> Entry:
     )
 
 
-def step(task: Task | None, recorded: Recorded) -> Task:
-    """Fold one entry into the task before it."""
-    payload = recorded.payload
-    if payload is None:
-        raise Refused(Refusal("unknown_task", "this version was pruned", task=recorded.link.task))
-    return apply(task, recorded.link.task, recorded.link.version, recorded.link.at, payload["changes"])
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """A durable proposal as readers see it: `version` when accepted, `refusal` (its members) when refused."""
+
+    id: str
+    task: str
+    event: str
+    status: str
+    by: str
+    created_at: Instant
+    settled_at: Instant | None
+    version: int | None
+    refusal: Mapping[str, Any] | None
+
+    def as_json(self) -> dict[str, Json]:
+        return {
+            **{name: getattr(self, name) for name in ("id", "task", "event", "status", "by", "version")},
+            "created_at": iso(self.created_at),
+            "settled_at": None if self.settled_at is None else iso(self.settled_at),
+            "refusal": None if self.refusal is None else dict(self.refusal),
+        }
 
 
-def at_version(tx: Tx, task_id: str, version: int) -> tuple[Recorded, Task]:
-    """A task as it was at a version, with the entry that made it so."""
-    entries = history.of_task(tx, task_id, version)
-    if not entries or entries[-1].link.version != version:
-        raise Refused(Refusal("unknown_task", f"no task has this id and a version {version}", task=task_id))
-    task: Task | None = None
-    for recorded in entries:
-        task = step(task, recorded)
-    assert task is not None, "entries is not empty"
-    return entries[-1], task
-
-
-def what_changed(tx: Tx, definition: Definition, task: Task, shown: str) -> list[dict[str, Json]]:
-    """Content fields that differ from the content whose digest was shown; empty when no version had that digest."""
-    before: Task | None = None
-    for recorded in history.of_task(tx, task.id):
-        before = step(before, recorded)
-        if before.digest == shown:
-            moved = [name for name in definition.content if not same(before.fields[name], task.fields[name])]
-            return [{"field": name, "shown_at_version": before.version} for name in moved]
-    return []
+def proposed(kept: Kept) -> Proposed:
+    return Proposed(
+        kept.id, kept.task, kept.event, kept.status, kept.principal, kept.created_at, kept.settled_at, kept.version, kept.refused
+    )

@@ -5,25 +5,27 @@ it by blocking, `pm.aio` by awaiting; the verb itself does not know. No thread i
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Sequence
+import threading
+from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from pointsman.errors import StoreError
-from pointsman.kernel.bound import Judgement
 from pointsman.store.database import Database, Tx
 
 if TYPE_CHECKING:
-    from pointsman.engine.pointsman import Aio, Pointsman, View
+    from pointsman.engine.pointsman import Aio, Pointsman
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class Step(Protocol):
+    """Something a verb waits for, in two colours."""
+
     def run(self, db: Database) -> Any: ...
 
-    def start(self, db: Database) -> "Future[Any]": ...
+    async def arun(self, db: Database) -> Any: ...
 
 
 Steps = Generator[Step, Any, T]
@@ -38,8 +40,8 @@ class Write(Generic[T]):
     def run(self, db: Database) -> T:
         return db.run(self.unit)
 
-    def start(self, db: Database) -> "Future[T]":
-        return db.submit(self.unit)
+    async def arun(self, db: Database) -> T:
+        return await asyncio.wrap_future(db.submit(self.unit))
 
 
 class Read(Generic[T]):
@@ -51,32 +53,43 @@ class Read(Generic[T]):
     def run(self, db: Database) -> T:
         return db.read(self.unit)
 
-    def start(self, db: Database) -> "Future[T]":
-        return db.submit_read(self.unit)
+    async def arun(self, db: Database) -> T:
+        return await asyncio.wrap_future(db.submit_read(self.unit))
 
 
-class Judge:
-    """Wait for judgements that are being made."""
+class Await(Generic[T]):
+    """Somebody else's answer, or None when it does not come in time. Giving up does not stop the work."""
 
-    def __init__(self, futures: Sequence["Future[Judgement]"]):
-        self.futures = futures
+    def __init__(self, future: "Future[T]", wait_s: float | None):
+        self.future = future
+        self.wait_s = wait_s
 
-    def run(self, db: Database) -> list[Judgement]:
-        return [future.result() for future in self.futures]
+    def run(self, db: Database) -> T | None:
+        try:
+            return self.future.result(self.wait_s)
+        except TimeoutError:
+            return None
 
-    def start(self, db: Database) -> "Future[list[Judgement]]":
-        whole: Future[list[Judgement]] = Future()
-        left = iter(self.futures)
+    async def arun(self, db: Database) -> T | None:
+        waiting = asyncio.wrap_future(self.future)
+        try:
+            return await asyncio.wait_for(asyncio.shield(waiting), self.wait_s)
+        except TimeoutError:
+            waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
+            return None
 
-        def next_one(_: object) -> None:
-            following = next(left, None)
-            if following is None:
-                whole.set_result([future.result() for future in self.futures])
-            else:
-                following.add_done_callback(next_one)
 
-        next_one(None)
-        return whole
+class Pause:
+    """Let time pass between two looks."""
+
+    def __init__(self, seconds: float):
+        self.seconds = seconds
+
+    def run(self, db: Database) -> None:
+        threading.Event().wait(self.seconds)
+
+    async def arun(self, db: Database) -> None:
+        await asyncio.sleep(self.seconds)
 
 
 def durable(unit: Callable[[Tx, bool], T]) -> Steps[T]:
@@ -112,7 +125,7 @@ async def adrive(steps: Steps[T], db: Database) -> T:
         except StopIteration as end:
             return end.value
         try:
-            answer, error = await asyncio.wrap_future(step.start(db)), None
+            answer, error = await step.arun(db), None
         except Exception as raised:  # noqa: BLE001 - handed to the verb, which decides
             error = raised
 
@@ -120,7 +133,7 @@ async def adrive(steps: Steps[T], db: Database) -> T:
 class verb(Generic[P, T]):
     """Makes a generator method blocking on `Pointsman` and awaitable on `pm.aio`."""
 
-    def __init__(self, steps: "Callable[Concatenate[View, P], Steps[T]]"):
+    def __init__(self, steps: "Callable[Concatenate[Any, P], Steps[T]]"):
         self.steps = steps
         self.__doc__ = steps.__doc__
 

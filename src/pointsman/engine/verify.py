@@ -4,13 +4,14 @@ Each fault names the first bad entry of its task and what is wrong with it. Task
 one snapshot, so verification runs beside live work.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from pointsman.engine.queries import step
+from pointsman.engine.past import step
 from pointsman.kernel.chain import GENESIS
 from pointsman.kernel.task import Task
-from pointsman.store import history, judgements, machines, tasks
+from pointsman.store import feed, history, judgements, machines, proposals, snapshots, tasks
 from pointsman.store.database import Database, Row, Tx
 from pointsman.store.history import Recorded
 
@@ -37,8 +38,10 @@ class Report:
         return not self.faults
 
 
-def verify(db: Database) -> Report:
+def verify(db: Database, head: Mapping[str, Any] | None = None) -> Report:
+    """Everything, and whether the feed still holds the exported `head`."""
     faults = db.read(_outside_tasks)
+    faults += [] if head is None else db.read(lambda tx: _beyond(tx, head))
     counted = entries = after = 0
     while page := db.read(lambda tx, after=after: _page(tx, after)):
         for key, count, fault in page:
@@ -53,24 +56,30 @@ def _page(tx: Tx, after: int) -> list[tuple[int, int, Broken | None]]:
 
 def _task(tx: Tx, row: Row) -> tuple[int, Broken | None]:
     task_id = row[1]
-    entries = history.of_task(tx, task_id)
+    entries = history.of_task(tx, task_id, 0)
+    kept = snapshots.of_task(tx, row[0])
     task, head = None, GENESIS
     for version, entry in enumerate(entries, 1):
         if what := history.broken(entry, head, version):
             return len(entries), Broken(what, task_id, version)
         task, head = step(task, entry), entry.hash
-        if what := _unlike(entry, task):
+        if what := _unlike(entry, task, kept):
             return len(entries), Broken(what, task_id, version)
     if task is None:
         return 0, Broken("a task without history", task_id)
+    if kept:
+        return len(entries), Broken("a stray snapshot stands in the store", task_id, min(kept))
     return len(entries), _live(tx, row, task, head)
 
 
-def _unlike(entry: Recorded, task: Task) -> str | None:
-    """The columns of an entry that its payload must bear out."""
+def _unlike(entry: Recorded, task: Task, kept: dict[int, str]) -> str | None:
+    """What an entry's payload must bear out: its own columns, and the snapshot taken after it."""
     link = entry.link
     if (link.to_state, link.epoch) != (task.state, task.epoch):
         return "its columns and its payload disagree"
+    due = link.version % snapshots.EVERY == 0
+    if kept.pop(link.version, None) != (snapshots.body(task) if due else None):
+        return "the snapshot after it is not what history says"
     return None
 
 
@@ -86,10 +95,23 @@ def _live(tx: Tx, row: Row, task: Task, head: str) -> Broken | None:
     return None
 
 
+def _beyond(tx: Tx, head: Mapping[str, Any]) -> list[Broken]:
+    """The exported head must stand in the feed: the chain up to it was recomputed before."""
+    seq, last = head["seq"], feed.head(tx).seq
+    if seq > last:
+        return [Broken(f"the tail was cut: the head names feed number {seq}, the feed ends at {last}")]
+    row = feed.row(tx, seq)
+    if seq and (row is None or row.hash != head["hash"]):
+        return [Broken(f"feed number {seq} is not what the head names: entries before it were removed or changed")]
+    return []
+
+
 def _outside_tasks(tx: Tx) -> list[Broken]:
     faults = [Broken(f"machine {row.name} version {row.version} was altered") for row in machines.every(tx) if not row.sound]
     faults += [Broken(f"a stray {what} stands in the store (key {key})") for what, key in tx("stray_entries")]
     faults += [Broken(f"the request {key!r} of {by} does not match history", task) for by, key, task in tx("unmatched_requests")]
+    faults += [Broken(what) for what in feed.faults(tx, PAGE)]
+    faults += [Broken(f"the proposal {row.id} was altered", row.task) for row in _proposals(tx) if row.sealed != row]
     faults += [Broken(f"the judgement of {row.check} was altered", row.task) for row in _judgements(tx) if not row.sound]
     return faults
 
@@ -99,3 +121,10 @@ def _judgements(tx: Tx) -> Iterator[judgements.Kept]:
     while page := judgements.after(tx, last, PAGE):
         yield from page
         last = page[-1]
+
+
+def _proposals(tx: Tx) -> Iterator[proposals.Kept]:
+    last = ""
+    while page := proposals.after(tx, last, PAGE):
+        yield from page
+        last = page[-1].id

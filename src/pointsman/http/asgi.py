@@ -1,28 +1,34 @@
 """The ASGI application: the flat paths, `/healthz`, and the guard around all of it."""
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match, request_response
+from starlette.types import Scope
 
 from pointsman.engine.pointsman import Aio, Pointsman
 from pointsman.http.answer import reply
 from pointsman.http.body import TooLarge, TooLargeResponse
 from pointsman.http.describe import operation, parameters, post_responses, request_body, rows_responses
-from pointsman.http.endpoints import FLAT_DOOR, listing, posting
+from pointsman.http.endpoints import FLAT_DOOR, Endpoint, listing, posting
 from pointsman.http.flat import TASKS, Flat
 from pointsman.http.guard import Guard
 
 
 class PlainRoute(APIRoute):
-    """A route that hands the request to its endpoint as it is. FastAPI still documents it, and neither parses a body
-    nor serialises an answer a second time."""
+    """A route that FastAPI documents and keeps its hands off: the path is literal, and the endpoint gets the request
+    as it came and answers in bytes. Matching patterns and parsing twice would cost as much as the rest of the edge."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        return self.endpoint
+    def __init__(self, path: str, endpoint: Endpoint, **options: Any):
+        super().__init__(path, endpoint, **options)
+        self.app = request_response(endpoint)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        return super().matches(scope) if scope["path"].endswith(self.path) else (Match.NONE, {})
 
 
 def app(pm: Pointsman, flats: Sequence[Flat] = (TASKS,)) -> FastAPI:

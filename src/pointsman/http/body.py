@@ -4,7 +4,7 @@ import asyncio
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 BODY_LIMIT = 1 << 20
@@ -18,17 +18,16 @@ class TooLarge(Exception):
 async def read_body(request: Request) -> bytes:
     """The body of a JSON request. Raises TooLarge, or HTTPException 415 or 400."""
     expect_json(request.headers)
-    parts: list[bytes] = []
-    size = 0
-    try:
-        async for part in request.stream():
-            size += len(part)
-            if size > BODY_LIMIT:
-                raise TooLarge
-            parts.append(part)
-    except ClientDisconnect as gone:
-        raise HTTPException(400, "the body did not arrive whole") from gone
-    return b"".join(parts)
+    body = bytearray()
+    while True:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise HTTPException(400, "the body did not arrive whole")
+        body += message.get("body", b"")
+        if len(body) > BODY_LIMIT:
+            raise TooLarge
+        if not message.get("more_body", False):
+            return bytes(body)
 
 
 def expect_json(headers: Headers) -> None:

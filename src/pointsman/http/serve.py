@@ -33,7 +33,7 @@ class Ready(TypedDict):
 def serve(pm: Pointsman, host: str = "127.0.0.1", port: int = 8470, ready: Callable[[Ready], None] | None = None) -> None:
     """Serve until told to stop. `ready` is called once connections are accepted. Port 0 takes a free one."""
     listener = bind(host, port)
-    name = f"[{host}]" if ":" in host else host
+    name = f"[{host.strip('[]')}]" if ":" in host else host
     where = Ready(url=f"http://{name}:{listener.getsockname()[1]}", pid=os.getpid(), db=pm.engine.db.url)
     Server(settings(pm), lambda: ready(where) if ready else None).run([listener])
 
@@ -51,7 +51,10 @@ def bind(host: str, port: int) -> socket.socket:
     if not 0 <= port <= 65_535:
         raise invalid(("port", "must be from 0 to 65535"))
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    try:
+        return socket.create_server((host.strip("[]"), port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise invalid(("port", f"{host}:{port} cannot be listened on: {error.strerror}")) from error
 
 
 def settings(pm: Pointsman) -> uvicorn.Config:

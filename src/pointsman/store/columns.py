@@ -28,5 +28,11 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "payloads": _columns(covered="nonce body", derived="entry"),
     "requests": _columns(derived="principal key digest task version at"),
     "judgements": _columns(covered="task check_name inputs_digest status reason detail at hash"),
+    "feed": _columns(derived="seq task version entry at hash"),
+    "snapshots": _columns(derived="task version body"),
+    "proposals": _columns(
+        covered="id task event asked principal request_key request_digest created_at status version refusal settled_at hash",
+        volatile="claimed_until",
+    ),
     "refusals": _columns(volatile="key at task event by door code detail"),
 }

@@ -6,6 +6,7 @@ from typing import Any
 
 from pointsman.kernel.chain import Link, canonical, link_hash, parse, payload_digest
 from pointsman.store.database import Row, Tx
+from pointsman.types import Instant
 
 LINK = tuple(item.name for item in fields(Link))
 _columns = attrgetter(*LINK)
@@ -20,6 +21,8 @@ class Recorded:
     hash: str
     nonce: str | None
     body: str | None
+    seq: int | None = None
+    """Its feed number, once it has one."""
 
     @property
     def payload(self) -> dict[str, Any] | None:
@@ -27,8 +30,8 @@ class Recorded:
 
 
 def recorded(row: Row) -> Recorded:
-    key, *covered, hash_, nonce, body = row
-    return Recorded(key, Link(*covered), hash_, nonce, body)
+    key, *covered, hash_, nonce, body, seq = row
+    return Recorded(key, Link(*covered), hash_, nonce, body, seq)
 
 
 def append(tx: Tx, task_key: int, link: Link, hash_: str, nonce: str, body: str) -> None:
@@ -39,14 +42,38 @@ def append(tx: Tx, task_key: int, link: Link, hash_: str, nonce: str, body: str)
     tx("add_payload", entry=key, nonce=nonce, body=body)
 
 
-def of_task(tx: Tx, task_id: str, upto: int = 2**63 - 1) -> list[Recorded]:
-    return [recorded(row) for row in tx("entries_of", task=task_id, upto=upto)]
+LAST = 2**63 - 1
 
 
-def latest(tx: Tx, task_id: str | None, limit: int) -> list[Recorded]:
-    """Newest first, of one task or of the whole board."""
-    rows = tx("latest_entries", limit=limit) if task_id is None else tx("latest_entries_of", task=task_id, limit=limit)
-    return [recorded(row) for row in rows]
+def of_task(tx: Tx, task_id: str, after: int, upto: int = LAST, limit: int = LAST) -> list[Recorded]:
+    """A task's entries with versions beyond `after`, up to `upto`, oldest first."""
+    return [recorded(row) for row in tx("entries_of", task=task_id, after=after, upto=upto, limit=limit)]
+
+
+def latest_of_task(tx: Tx, task_id: str, limit: int) -> list[Recorded]:
+    """The last entries of a task, newest first."""
+    return [recorded(row) for row in tx("latest_entries_of", task=task_id, limit=limit)]
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """Which entries an audit asks for; times are a half-open interval of µs."""
+
+    actor: str | None = None
+    event: str | None = None
+    start: Instant | None = None
+    end: Instant | None = None
+
+
+def feed_before(tx: Tx, before: int | None, wanted: Audited, limit: int) -> list[Recorded]:
+    """Numbered entries of the whole board, newest first."""
+    chosen = {name: getattr(wanted, name) for name in wanted.__slots__}
+    return [recorded(row) for row in tx("feed_before", before=LAST if before is None else before, **chosen, limit=limit)]
+
+
+def feed_after(tx: Tx, after: int, limit: int) -> list[Recorded]:
+    """Numbered entries of the whole board, in feed order."""
+    return [recorded(row) for row in tx("feed_after", after=after, limit=limit)]
 
 
 def broken(entry: Recorded, previous: str, version: int) -> str | None:

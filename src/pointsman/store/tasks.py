@@ -96,6 +96,16 @@ class Filter:
     inbox: str | None = None
     initial: str | None = None
 
+    def admits(self, task: Task, *, final: bool) -> bool:
+        """The same question as the statements ask, of a task of the past."""
+        return (
+            self.machine in (None, task.machine)
+            and (self.states is None or task.state in self.states)
+            and self.owner in (None, task.owner)
+            and not (self.open and final)
+            and (self.inbox is None or task.owner == self.inbox or (task.owner is None and task.state == self.initial))
+        )
+
 
 def page(tx: Tx, wanted: Filter, order: Order, limit: int, after: Task | None) -> list[Task]:
     """Up to `limit` tasks that follow `after` in this order, ties by id."""

@@ -12,31 +12,59 @@ RETURNING key;
 INSERT INTO payloads (entry, nonce, body) VALUES (:entry, :nonce, :body);
 
 -- name: entries_of :many
--- A task's history with payloads, oldest first, up to a version.
-SELECT e.key, t.id, e.version, e.at, e.kind, e.event, e.from_state, e.to_state, e.by, e.session, e.door, e.auth, e.epoch, e.payload_digest, e.request_key, e.request_digest, e.format, e.previous, e.hash, p.nonce, p.body
+-- A task's history with payloads, oldest first, between two versions.
+SELECT
+    e.key, t.id, e.version, e.at, e.kind, e.event, e.from_state, e.to_state, e.by, e.session, e.door, e.auth, e.epoch, e.payload_digest,
+    e.request_key, e.request_digest, e.format, e.previous, e.hash, p.nonce, p.body, f.seq
 FROM entries AS e
 JOIN tasks AS t ON t.key = e.task
 LEFT JOIN payloads AS p ON p.entry = e.key
-WHERE t.id = :task AND e.version <= :upto
-ORDER BY e.version;
+LEFT JOIN feed AS f ON f.entry = e.key
+WHERE t.id = :task AND e.version > :after AND e.version <= :upto
+ORDER BY e.version
+LIMIT :limit;
 
 -- name: latest_entries_of :many
 -- The last entries of one task, newest first.
-SELECT e.key, t.id, e.version, e.at, e.kind, e.event, e.from_state, e.to_state, e.by, e.session, e.door, e.auth, e.epoch, e.payload_digest, e.request_key, e.request_digest, e.format, e.previous, e.hash, p.nonce, p.body
+SELECT
+    e.key, t.id, e.version, e.at, e.kind, e.event, e.from_state, e.to_state, e.by, e.session, e.door, e.auth, e.epoch, e.payload_digest,
+    e.request_key, e.request_digest, e.format, e.previous, e.hash, p.nonce, p.body, f.seq
 FROM entries AS e
 JOIN tasks AS t ON t.key = e.task
 LEFT JOIN payloads AS p ON p.entry = e.key
+LEFT JOIN feed AS f ON f.entry = e.key
 WHERE t.id = :task
 ORDER BY e.version DESC
 LIMIT :limit;
 
--- name: latest_entries :many
--- The last entries of the whole board, newest first.
-SELECT e.key, t.id, e.version, e.at, e.kind, e.event, e.from_state, e.to_state, e.by, e.session, e.door, e.auth, e.epoch, e.payload_digest, e.request_key, e.request_digest, e.format, e.previous, e.hash, p.nonce, p.body
-FROM entries AS e
+-- name: feed_before :many
+-- Numbered entries of the whole board, newest first.
+SELECT
+    e.key, t.id, e.version, e.at, e.kind, e.event, e.from_state, e.to_state, e.by, e.session, e.door, e.auth, e.epoch, e.payload_digest,
+    e.request_key, e.request_digest, e.format, e.previous, e.hash, p.nonce, p.body, f.seq
+FROM feed AS f
+JOIN entries AS e ON e.key = f.entry
 JOIN tasks AS t ON t.key = e.task
 LEFT JOIN payloads AS p ON p.entry = e.key
-ORDER BY e.key DESC
+WHERE f.seq < :before
+    AND (:actor IS NULL OR e.by = :actor)
+    AND (:event IS NULL OR e.event = :event)
+    AND (:start IS NULL OR e.at >= :start)
+    AND (:end IS NULL OR e.at < :end)
+ORDER BY f.seq DESC
+LIMIT :limit;
+
+-- name: feed_after :many
+-- Numbered entries of the whole board in feed order.
+SELECT
+    e.key, t.id, e.version, e.at, e.kind, e.event, e.from_state, e.to_state, e.by, e.session, e.door, e.auth, e.epoch, e.payload_digest,
+    e.request_key, e.request_digest, e.format, e.previous, e.hash, p.nonce, p.body, f.seq
+FROM feed AS f
+JOIN entries AS e ON e.key = f.entry
+JOIN tasks AS t ON t.key = e.task
+LEFT JOIN payloads AS p ON p.entry = e.key
+WHERE f.seq > :after
+ORDER BY f.seq
 LIMIT :limit;
 
 -- name: stray_entries :many

@@ -1,0 +1,118 @@
+"""What all deciding units share: who calls, what was answered before, what checks have said, and the end of a decision.
+
+A refusal is raised, which rolls the unit back, so it leaves nothing. An accepted step whose `otherwise` branch was
+taken commits, and is told as a refusal afterwards.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pointsman.engine.door import Call
+from pointsman.engine.past import at_version, what_changed
+from pointsman.engine.record import Chance, record
+from pointsman.engine.registry import Registry
+from pointsman.errors import Refusal, Refused
+from pointsman.kernel import decide as kernel
+from pointsman.kernel.bound import Bound, Judgement
+from pointsman.kernel.decide import Accept, Case, Decision, Need, NeedChecks
+from pointsman.kernel.rules import Principal
+from pointsman.kernel.task import Task
+from pointsman.store import judgements, requests, tasks
+from pointsman.store.database import Database, Tx
+from pointsman.store.tasks import Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A committed step (or, at a dry run, one that would be); `refusal` when it was the `otherwise` branch."""
+
+    task: Task
+    refusal: Refusal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Checks that must run before a proposal can be decided, and the machine that will judge them."""
+
+    machine: Bound
+    checks: NeedChecks
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A durable proposal. `asked` is None when it was made before, by this or another process."""
+
+    proposal: str
+    task: str
+    asked: Asked | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """What every unit needs besides its transaction: who calls, the machines, and chance."""
+
+    call: Call
+    registry: Registry
+    chance: Chance
+
+    def replayed(self, tx: Tx, look: bool) -> Done | None:
+        """The first answer to this request, if there was one."""
+        if not (look or self.call.given):
+            return None
+        found = requests.find(tx, self.call.request)
+        if found is None:
+            return None
+        self.same_request(found.digest, found.task)
+        return answered(tx, self.registry, self.call.by, found.task, found.version)
+
+    def same_request(self, digest: str, task: str) -> None:
+        if digest != self.call.request.digest:
+            raise Refused(Refusal("idempotency_conflict", "this idempotency key was used with another request", task=task))
+
+    def record(self, tx: Tx, machine: Bound, before: Stored | None, accept: Accept) -> Done:
+        record(tx, self.call, machine, before, accept, self.chance)
+        return Done(accept.after, accept.refusal)
+
+
+def find(tx: Tx, task_id: str) -> Stored:
+    found = tasks.find(tx, task_id)
+    if found is None:
+        raise Refused(Refusal("unknown_task", "no task has this id", task=task_id))
+    return found
+
+
+def answered(tx: Tx, registry: Registry, by: Principal, task_id: str, version: int) -> Done:
+    """What the step at a version answered, then and at every replay."""
+    entry, task = at_version(tx, task_id, version)
+    if entry.link.kind != "otherwise":
+        return Done(task)
+    machine = registry.bound(tx, task.machine, task.machine_version)
+    return Done(task, kernel.recorded_refusal(machine, machine.definition.event[entry.link.event], task, by))
+
+
+def weighed(tx: Tx, case: Case, judged: kernel.Judged) -> Decision:
+    """A decision that knows what checks say now and have said before of exactly this content."""
+    decision = kernel.judge(case, judged)
+    if not isinstance(decision, NeedChecks):
+        return decision
+    found = {need.digest: judgements.find(tx, case.task.id, need.check, need.digest) for need in decision.needs}
+    kept = {digest: judgement for digest, judgement in found.items() if judgement is not None}
+    return kernel.judge(case, {**judged, **kept}) if kept else decision
+
+
+def explained(tx: Tx, case: Case, refusal: Refusal) -> Refusal:
+    """A refusal for stale content says what changed since it was shown."""
+    shown = refusal.extra.get("shown")
+    return refusal if shown is None else replace(refusal, failed=what_changed(tx, case.machine.definition.content, case.task, shown))
+
+
+def judged(db: Database, task: str, machine: Bound, need: Need, expired: Callable[[], bool]) -> Judgement:
+    """Judge once: look for a kept judgement, else run the check and keep what it says. An error is never kept, nor
+    what came too late."""
+    check = machine.definition.check[need.check]
+    if kept := db.read(lambda tx: judgements.find(tx, task, need.check, need.digest)):
+        return kept
+    said = machine.judge(check, need.inputs)
+    if said.status == "error" or expired():
+        return said
+    return db.run(lambda tx: judgements.keep(tx, task, need.check, need.digest, said))

@@ -1,0 +1,121 @@
+"""The past: any task at any version, feed number or time, the whole board as it was, and the difference of two versions.
+
+Every look goes over feed numbers: a time is first turned into the last number at or before it. What is committed is
+numbered before it is read, so the board as of a past moment never changes. A task is folded from the nearest snapshot,
+so the cost does not grow with its history.
+"""
+
+from collections.abc import Iterator, Mapping
+from difflib import unified_diff
+from typing import Any
+
+from pointsman.engine.steps import Read, Steps, Write
+from pointsman.errors import Refusal, Refused, invalid
+from pointsman.kernel.chain import same
+from pointsman.kernel.task import Task, apply
+from pointsman.store import feed, history, snapshots
+from pointsman.store.database import Tx
+from pointsman.store.history import Recorded
+from pointsman.store.tasks import FIRST
+from pointsman.types import Instant, Json, instant
+
+LONG_TEXT = 200
+BOARD_PAGE = 200
+
+
+def numbered() -> Steps[None]:
+    """Number what is committed; a reader who comes later sees no more than this."""
+    if (yield Read(feed.waits)):
+        while (yield Write(feed.number)) == feed.BATCH:
+            pass
+
+
+def moment(tx: Tx, at: str | Instant) -> int:
+    """The feed number that `at` means: "#N", RFC 3339 text, or µs."""
+    if isinstance(at, str) and at.startswith("#"):
+        return _feed_number(tx, at[1:])
+    try:
+        time = instant(at) if isinstance(at, str) else at
+    except (ValueError, OverflowError):
+        raise invalid(("at", "a time such as 2026-01-31T12:00:00Z, or a feed number such as #57")) from None
+    if time > tx.now:
+        raise invalid(("at", "must not lie in the future"))
+    return feed.at_time(tx, time)
+
+
+def _feed_number(tx: Tx, digits: str) -> int:
+    last = feed.head(tx).seq
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 18 or int(digits) > last:
+        raise invalid(("at", f"a feed number from #0 to #{last}"))
+    return int(digits)
+
+
+def at_version(tx: Tx, task_id: str, version: int) -> tuple[Recorded, Task]:
+    """A task as it was at a version, with the entry that made it so. Folds at most `snapshots.EVERY` entries."""
+    near = snapshots.before(tx, task_id, version)
+    start, kept = near if near is not None else (0, None)
+    task = None if kept is None else apply(None, task_id, start, kept["at"], kept["changes"])
+    entries = history.of_task(tx, task_id, start - 1 if start == version else start, version)
+    if not entries or entries[-1].link.version != version:
+        raise Refused(Refusal("unknown_task", "no task has this id and this version", task=task_id))
+    for entry in entries:
+        task = task if entry.link.version <= start else step(task, entry)
+    assert task is not None, "a first entry makes a task"
+    return entries[-1], task
+
+
+def step(task: Task | None, recorded: Recorded) -> Task:
+    """Fold one entry into the task before it."""
+    payload = recorded.payload
+    if payload is None:
+        raise Refused(Refusal("pruned", "this version was pruned", task=recorded.link.task))
+    return apply(task, recorded.link.task, recorded.link.version, recorded.link.at, payload["changes"])
+
+
+def task_at(tx: Tx, task_id: str, at: str | Instant) -> Task:
+    """A task as of a moment."""
+    version = feed.version_at(tx, task_id, moment(tx, at))
+    if version is None:
+        raise Refused(Refusal("unknown_task", "no task had this id then", task=task_id))
+    return at_version(tx, task_id, version)[1]
+
+
+def board(tx: Tx, seq: int, after: Task | None) -> Iterator[Task]:
+    """Every task as of a feed number, in order of creation."""
+    start = FIRST if after is None else (after.created_at, after.id)
+    while rows := feed.board(tx, seq, start, BOARD_PAGE):
+        for task_id, created_at, version in rows:
+            yield at_version(tx, task_id, version)[1]
+            start = (created_at, task_id)
+        if len(rows) < BOARD_PAGE:
+            return
+
+
+def what_changed(tx: Tx, content: tuple[str, ...], task: Task, shown: str) -> list[dict[str, Json]]:
+    """Content fields that differ from the content whose digest was shown; empty when no version had that digest."""
+    before: Task | None = None
+    for recorded in history.of_task(tx, task.id, 0):
+        before = step(before, recorded)
+        if before.digest == shown:
+            moved = [name for name in content if not same(before.fields[name], task.fields[name])]
+            return [{"field": name, "shown_at_version": before.version} for name in moved]
+    return []
+
+
+def difference(one: Task, other: Task) -> dict[str, Json]:
+    """What moved between two versions of a task; a long text as a unified diff."""
+    names = [name for name in other.fields if name not in one.fields or not same(one.fields[name], other.fields[name])]
+    return {
+        "from": one.version,
+        "to": other.version,
+        "state": {"from": one.state, "to": other.state},
+        "fields": {name: _field_difference(name, one.fields, other.fields) for name in names},
+    }
+
+
+def _field_difference(name: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Json]:
+    before, after = one.get(name), other[name]
+    moved: dict[str, Json] = {"from": before, "to": after}
+    if isinstance(before, str) and isinstance(after, str) and max(len(before), len(after)) > LONG_TEXT:
+        moved["text"] = "\n".join(unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm=""))
+    return moved

@@ -1,0 +1,143 @@
+"""Proposals that wait for their checks: durable before the check begins, settled by whichever process is alive.
+
+    begin → (the checks run, in any process) → settle
+
+`settle` decides again from the start, rights included, on the task as it is then. A verdict counts when the check's
+inputs and the epoch are what they were; else the proposal ends in `stale_content`.
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+from pointsman.engine.decision import Asked, Deciding, Done, Pending, answered, explained, find, weighed
+from pointsman.engine.door import Call, Door
+from pointsman.engine.record import Chance
+from pointsman.engine.registry import Registry
+from pointsman.errors import Refusal, Refused, refusal_from
+from pointsman.kernel import decide as kernel
+from pointsman.kernel.chain import canonical
+from pointsman.kernel.decide import Accept, Case, NeedChecks, Proposal, Refuse
+from pointsman.kernel.rules import Principal
+from pointsman.store import proposals
+from pointsman.store.database import Tx
+from pointsman.store.proposals import Kept
+from pointsman.store.requests import Request
+from pointsman.types import uuid7
+
+
+def begin(tx: Tx, deciding: Deciding, case: Case, asked: Asked) -> Pending:
+    """Make a proposal durable; it supersedes the one that was pending for the task."""
+    task, call = case.task, deciding.call
+    if older := proposals.pending(tx, task.id):
+        proposals.settle(tx, older, "superseded", tx.now)
+    row = Kept(
+        id=uuid7(tx.now, deciding.chance(74)),
+        task=task.id,
+        event=case.proposal.event,
+        asked=canonical(_kept_call(call, case.proposal, task.epoch)),
+        principal=call.by.name,
+        request_key=call.request.key,
+        request_digest=call.request.digest,
+        created_at=tx.now,
+    )
+    proposals.add(tx, row)
+    return Pending(row.id, task.id, asked)
+
+
+def requested(tx: Tx, deciding: Deciding, look: bool) -> Pending | Done | None:
+    """The proposal made before under this idempotency key: its outcome, or that it is still pending."""
+    if not (look or deciding.call.given):
+        return None
+    kept = proposals.requested(tx, deciding.call.by.name, deciding.call.request.key)
+    if kept is None:
+        return None
+    deciding.same_request(kept.request_digest, kept.task)
+    return Pending(kept.id, kept.task) if kept.status == "pending" else outcome(tx, deciding.registry, kept)
+
+
+def outcome(tx: Tx, registry: Registry, kept: Kept) -> Done:
+    """What a settled proposal came to; a refusal is raised."""
+    by = _call(kept).by
+    if kept.version is not None:
+        return answered(tx, registry, by, kept.task, kept.version)
+    if kept.refused is not None:
+        raise Refused(refusal_from(kept.refused))
+    raise Refused(Refusal("stale_content", "a newer proposal for this task superseded this one", task=kept.task))
+
+
+def settled(registry: Registry, proposal_id: str, tx: Tx) -> Done | None:
+    """The outcome of a proposal, None while it is pending."""
+    kept = found_proposal(tx, proposal_id)
+    return None if kept.status == "pending" else outcome(tx, registry, kept)
+
+
+def examine(tx: Tx, registry: Registry, proposal_id: str) -> Pending | None:
+    """What a pending proposal needs now, for a process that takes it over; None when it was settled meanwhile."""
+    kept = proposals.find(tx, proposal_id)
+    if kept is None or kept.status != "pending":
+        return None
+    case = _case(tx, registry, kept)
+    decision = weighed(tx, case, {})
+    checks = decision if isinstance(decision, NeedChecks) else NeedChecks((), case.task.epoch)
+    return Pending(kept.id, kept.task, Asked(case.machine, checks))
+
+
+def settle(tx: Tx, registry: Registry, chance: Chance, proposal_id: str, judged: kernel.Judged) -> Done:
+    """Decide a pending proposal, now that its checks have spoken, and write its outcome with the step. Twice is once."""
+    kept = found_proposal(tx, proposal_id)
+    if kept.status != "pending":
+        return outcome(tx, registry, kept)
+    case = _case(tx, registry, kept)
+    moved = kept.call["epoch_seen"] != case.task.epoch
+    match _TAKEN_OVER if moved else weighed(tx, case, judged):
+        case Accept() as accept:
+            done = Deciding(_call(kept), registry, chance).record(tx, case.machine, find(tx, kept.task), accept)
+            proposals.settle(tx, kept, "accepted", done.task.updated_at, version=done.task.version)
+            return done
+        case Refuse(refusal):
+            no = explained(tx, case, refusal)
+        case str() as why:
+            no = case.no("stale_content", why)
+        case NeedChecks():
+            no = case.no("stale_content", "the content that the check judged changed meanwhile; propose again")
+    proposals.settle(tx, kept, "refused", tx.now, refusal=no.as_json())
+    return Done(case.task, no)
+
+
+_TAKEN_OVER = "the task was taken over while its check ran; propose again under the new epoch"
+
+
+def found_proposal(tx: Tx, proposal_id: str) -> Kept:
+    kept = proposals.find(tx, proposal_id)
+    if kept is None:
+        raise Refused(Refusal("unknown_proposal", "no proposal has this id"))
+    return kept
+
+
+def _case(tx: Tx, registry: Registry, kept: Kept) -> Case:
+    found = find(tx, kept.task)
+    machine = registry.bound(tx, found.task.machine, found.task.machine_version)
+    call = kept.call
+    guards = {name: call[name] for name in _GUARDS}
+    case = kernel.read(machine, found.task, Proposal(kept.event, call["args"], _call(kept).by, **guards), tx.now)
+    if isinstance(case, Refuse):
+        raise Refused(case.refusal)
+    return case
+
+
+_GUARDS = ("strict", "session", "epoch", "expect_version", "shown")
+
+
+def _kept_call(call: Call, proposal: Proposal, epoch_seen: int) -> dict[str, Any]:
+    """All that is needed to decide again, as JSON."""
+    by = asdict(call.by) | {"roles": None if call.by.roles is None else sorted(call.by.roles)}
+    asked = {name: getattr(proposal, name) for name in _GUARDS}
+    return {"args": dict(proposal.args), "by": by, "door": asdict(call.door), "given": call.given, "epoch_seen": epoch_seen, **asked}
+
+
+def _call(kept: Kept) -> Call:
+    form = kept.call
+    roles = None if form["by"]["roles"] is None else frozenset(form["by"]["roles"])
+    who: dict[str, Any] = {**form["by"], "roles": roles}
+    request = Request(kept.principal, kept.request_key, kept.request_digest)
+    return Call(Principal(**who), Door(**form["door"]), form["session"], request, form["given"])

@@ -1,0 +1,130 @@
+"""The verbs that ask for a change: create, claim, propose."""
+
+from collections.abc import Mapping
+from functools import partial
+from itertools import count
+from typing import Any
+
+from pointsman.engine import pending
+from pointsman.engine import propose as units
+from pointsman.engine.decision import Deciding, Done, Pending
+from pointsman.engine.steps import Await, Pause, Read, Steps, durable, verb
+from pointsman.engine.view import By, Id, View, task_named, typed
+from pointsman.errors import Refusal, Refused, StoreError, invalid
+from pointsman.kernel.decide import Proposal
+from pointsman.kernel.task import Task
+from pointsman.store import refusals
+
+LARGEST_PRIORITY = 1_000
+LOOK_S = 0.1
+
+
+class Proposing(View):
+    @verb
+    def create(
+        self, machine: str, fields: Mapping[str, Any], *, by: By, priority: int = 0, idempotency_key: str | None = None
+    ) -> Steps[Task]:
+        """Create a task on the newest version of a machine, from the fields that no event sets."""
+        typed(("machine", machine, str), ("fields", fields, dict), ("priority", priority, int))
+        if not -LARGEST_PRIORITY <= priority <= LARGEST_PRIORITY:
+            raise invalid(("priority", f"must be from {-LARGEST_PRIORITY} to {LARGEST_PRIORITY}"))
+        asked = {"verb": "create", "machine": machine, "fields": fields, "priority": priority}
+        deciding = self.deciding(by, None, idempotency_key, asked)
+        return (yield from self._told(deciding, "create", durable(partial(units.create, deciding, machine, fields, priority))))
+
+    @verb
+    def claim(
+        self,
+        machine: str,
+        *,
+        by: By,
+        id: Id | None = None,
+        expect_version: int | None = None,
+        session: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Steps[Task | None]:
+        """Take the task with this id, or the first that waits; None when none does."""
+        typed(("machine", machine, str), ("expect_version", expect_version, int | None))
+        wanted = None if id is None else task_named(id)
+        asked = {"verb": "claim", "machine": machine, "id": wanted, "expect_version": expect_version, "session": session}
+        deciding = self.deciding(by, session, idempotency_key, asked)
+        proposal = Proposal("", {}, deciding.call.by, self.door.strict, session, expect_version=expect_version)
+        return (yield from self._told(deciding, "claim", durable(partial(units.claim, deciding, machine, wanted, proposal))))
+
+    @verb
+    def propose(
+        self,
+        id: Id,
+        event: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        by: By,
+        epoch: int | None = None,
+        expect_version: int | None = None,
+        digest: str | None = None,
+        session: str | None = None,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+        wait_s: float | None = None,
+    ) -> Steps[Task]:
+        """Ask for an event. Answers the task after it; raises Refused otherwise.
+
+        `digest` is the content that a decision was shown, `epoch` what the owner's claim returned. A dry run writes
+        nothing and runs no check. When checks take longer than `wait_s` seconds the proposal goes on without its
+        caller: Refused `evidence_pending`, with its id as `extra["proposal"]`."""
+        args = {} if args is None else args
+        numbers = (("epoch", epoch, int | None), ("expect_version", expect_version, int | None), ("wait_s", wait_s, float | int | None))
+        typed(("event", event, str), ("args", args, dict), ("digest", digest, str | None), *numbers)
+        wanted = task_named(id)
+        guards = {"epoch": epoch, "expect_version": expect_version, "digest": digest, "session": session}
+        deciding = self.deciding(by, session, idempotency_key, {"verb": "propose", "id": wanted, "event": event, "args": args, **guards})
+        proposal = Proposal(event, args, deciding.call.by, self.door.strict, session, epoch, expect_version, digest)
+        if dry_run:
+            return _accepted((yield Read(partial(units.dry_run, deciding, wanted, proposal))))
+        return (yield from self._told(deciding, event, self._proposed(deciding, wanted, proposal, wait_s)))
+
+    def _proposed(self, deciding: Deciding, wanted: str, proposal: Proposal, wait_s: float | None) -> Steps[Done]:
+        """Decide; when checks must run first, wait for the outcome of the durable proposal."""
+        answer = yield from durable(partial(units.propose, deciding, wanted, proposal))
+        if isinstance(answer, Done):
+            return answer
+        outcome = self.engine.settling.outcome(answer)
+        done = yield from (self._elsewhere(answer, wait_s) if outcome is None else _awaited(outcome, wait_s))
+        if done is None:
+            detail = "a required check is still running; the proposal goes on, ask for it by its id"
+            raise Refused(Refusal("evidence_pending", detail, task=answer.task, extra={"proposal": answer.proposal}))
+        return done
+
+    def _elsewhere(self, proposal: Pending, wait_s: float | None) -> Steps[Done | None]:
+        """The outcome of a proposal that another process works on."""
+        looks = count() if wait_s is None else range(round(wait_s / LOOK_S) + 1)
+        for look in looks:
+            if look:
+                yield Pause(LOOK_S)
+            if done := (yield Read(partial(pending.settled, self.engine.registry, proposal.proposal))):
+                return done
+        return None
+
+    def _told(self, deciding: Deciding, event: str, steps: Steps[Any]) -> Steps[Any]:
+        """Run the steps of a decision; a refusal proper goes to the log, beside the decision."""
+        try:
+            done = yield from steps
+            return None if done is None else _accepted(done)
+        except Refused as refused:
+            if not isinstance(refused, StoreError) and not refused.recorded:
+                self._log(refused.refusal, event, deciding)
+            raise
+
+    def _log(self, refusal: Refusal, event: str, deciding: Deciding) -> None:
+        call = deciding.call
+        self.engine.db.submit(lambda tx: refusals.log(tx, refusal, event, call.by.name, call.door.name))
+
+
+def _awaited(outcome: Any, wait_s: float | None) -> Steps[Done | None]:
+    return (yield Await(outcome, wait_s))
+
+
+def _accepted(done: Done) -> Task:
+    if done.refusal is not None:
+        raise Refused(done.refusal)
+    return done.task

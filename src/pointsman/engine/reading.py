@@ -1,0 +1,223 @@
+"""The verbs that only look: tasks now and then, lists, history, the feed, proposals, reports."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+
+from pointsman.engine import past, pending
+from pointsman.engine.decision import find
+from pointsman.engine.door import principal
+from pointsman.engine.past import numbered
+from pointsman.engine.queries import Entry, Proposed, entry, proposed
+from pointsman.engine.steps import Pause, Read, Steps, verb
+from pointsman.engine.view import By, Id, View, page_size, proposal_named, task_named, typed
+from pointsman.errors import Refusal, Refused, invalid
+from pointsman.kernel.refuse import allowed
+from pointsman.kernel.rules import Principal
+from pointsman.kernel.task import Decided, Evidence, Task
+from pointsman.store import feed, history, refusals, tasks
+from pointsman.store.database import Tx
+from pointsman.store.history import Audited
+from pointsman.store.refusals import Logged
+from pointsman.store.tasks import Filter, Order
+from pointsman.types import Instant, Json
+
+Entries = list[Entry]
+Refusals = list[Logged]
+Tasks = list[Task]
+LOOK_S = 0.1
+
+
+class Reading(View):
+    @verb
+    def get(self, id: Id, *, version: int | None = None, at: str | Instant | None = None, by: By | None = None) -> Steps[Task]:
+        """A task as it is, as it was at a version, or as it was at a time or feed number (`"#57"`). With `by`,
+        `allowed` holds the events open to that principal."""
+        typed(("version", version, int | None), ("at", at, str | int | None))
+        wanted = task_named(id)
+        if version is not None and at is not None:
+            raise invalid(("at", "give a version or a moment, not both"))
+        if version is not None:
+            return (yield Read(lambda tx: past.at_version(tx, wanted, version)[1]))
+        if at is not None:
+            yield from numbered()
+            return (yield Read(lambda tx: past.task_at(tx, wanted, at)))
+        return (yield Read(partial(self._got, wanted, None if by is None else principal(by))))
+
+    def _got(self, wanted: str, who: Principal | None, tx: Tx) -> Task:
+        task = find(tx, wanted).task
+        if who is None:
+            return task
+        machine = self.engine.registry.bound(tx, task.machine, task.machine_version)
+        return replace(task, allowed=allowed(machine.definition, task, who))
+
+    @verb
+    def list(
+        self,
+        *,
+        machine: str | None = None,
+        state: str | Sequence[str] | None = None,
+        owner: str | None = None,
+        open: bool | None = None,
+        inbox: str | None = None,
+        q: str | None = None,
+        order: Order = "created_at",
+        limit: int | None = None,
+        after: Task | None = None,
+        at: str | Instant | None = None,
+    ) -> Steps[Tasks]:
+        """A page of tasks, at most 1,000, that follow `after` in this order, ties by id.
+
+        `inbox` is a name: its own open tasks and the unowned ones in the initial state. `open` leaves out final states.
+        `q` are words that must all occur in text fields, case ignored. `at` shows the board as it was, by creation."""
+        typed(("machine", machine, str | None), ("owner", owner, str | None), ("q", q, str | None), ("at", at, str | int | None))
+        count = page_size(limit)
+        wanted = self._filter(machine, state, owner, bool(open), inbox)
+        words = (q or "").casefold().split()
+        if order not in ("created_at", "updated_at", "priority") or (at is not None and order != "created_at"):
+            raise invalid(("order", "created_at, updated_at or priority; the past is in order of creation"))
+        if at is None:
+            return (yield Read(lambda tx: _found(tx, wanted, words, order, count, after)))
+        yield from numbered()
+        return (yield Read(lambda tx: list(islice(self._board(tx, at, wanted, words, after), count))))
+
+    def _filter(
+        self, machine: str | None, state: str | Sequence[str] | None, owner: str | None, is_open: bool, inbox: str | None
+    ) -> Filter:
+        if machine is not None and machine not in self.machines:
+            raise Refused(Refusal("unknown_machine", "no such machine is served here"))
+        states = (state,) if isinstance(state, str) else state
+        initial = self.machines[machine].initial if machine is not None else None
+        return Filter(machine, states, owner, is_open or inbox is not None, inbox, initial)
+
+    def _board(self, tx: Tx, at: str | Instant, wanted: Filter, words: Sequence[str], after: Task | None) -> Iterator[Task]:
+        """The board as of a moment, filtered as a list of the present is."""
+        for task in past.board(tx, past.moment(tx, at), after):
+            final = self.engine.registry.bound(tx, task.machine, task.machine_version).definition.state[task.state].final
+            if wanted.admits(task, final=final) and _says(task, words):
+                yield task
+
+    @verb
+    def as_of(self) -> Steps[int]:
+        """The last feed number, once everything committed has one."""
+        yield from numbered()
+        return (yield Read(lambda tx: feed.head(tx).seq))
+
+    @verb
+    def history(self, id: Id | None = None, n: int | None = None, *, before: int | None = None, after: int | None = None) -> Steps[Entries]:
+        """A task's history, oldest first: its last `n` entries, or those beyond version `after`. Without id the whole
+        board, newest first, those before feed number `before`."""
+        typed(("before", before, int | None), ("after", after, int | None))
+        yield from numbered()
+        if id is None:
+            count = page_size(n, "n")
+            return (yield Read(lambda tx: _entries(history.feed_before(tx, before, Audited(), count))))
+        typed(("n", n, int | None))
+        if n is not None and n < 1:
+            raise invalid(("n", "must be at least 1"))
+        return (yield Read(partial(_history_of, task_named(id), n, after)))
+
+    @verb
+    def feed(self, after: int = 0, limit: int | None = None) -> Steps[Entries]:
+        """Entries beyond a feed number, in feed order."""
+        typed(("after", after, int))
+        count = page_size(limit)
+        yield from numbered()
+        return (yield Read(lambda tx: _entries(history.feed_after(tx, after, count))))
+
+    @verb
+    def audit(
+        self,
+        *,
+        actor: str | None = None,
+        event: str | None = None,
+        start: Instant | None = None,
+        end: Instant | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> Steps[Entries]:
+        """Entries by whom, of which event, and when (`start` ≤ at < `end`), newest first."""
+        count = page_size(limit)
+        yield from numbered()
+        return (yield Read(lambda tx: _entries(history.feed_before(tx, before, Audited(actor, event, start, end), count))))
+
+    @verb
+    def diff(self, id: Id, start: int, end: int) -> Steps[dict[str, Json]]:
+        """What moved between two versions of a task; long texts as unified diffs."""
+        typed(("from", start, int), ("to", end, int))
+        wanted = task_named(id)
+        pair = yield Read(lambda tx: (past.at_version(tx, wanted, start)[1], past.at_version(tx, wanted, end)[1]))
+        return past.difference(*pair)
+
+    @verb
+    def evidence(self, id: Id) -> Steps[Mapping[str, Evidence]]:
+        """A task's evidence by check, as it stands."""
+        wanted = task_named(id)
+        return (yield Read(lambda tx: find(tx, wanted).task.evidence))
+
+    @verb
+    def decisions(self, id: Id) -> Steps[Sequence[Decided]]:
+        """Every decision on a task, oldest first, also those of earlier revisions."""
+        wanted = task_named(id)
+        return (yield Read(partial(_decisions, wanted)))
+
+    @verb
+    def proposal(self, id: Id) -> Steps[Proposed]:
+        """A proposal whose checks had to run: pending, accepted, refused or superseded."""
+        wanted = proposal_named(id)
+        return (yield Read(lambda tx: proposed(pending.found_proposal(tx, wanted))))
+
+    @verb
+    def wait(self, id: Id, *, version: int | None = None, states: Sequence[str] | None = None, timeout_s: float = 25) -> Steps[Task]:
+        """The task once it is beyond `version` or in one of `states`; at the timeout, as it stands."""
+        wanted = task_named(id)
+        task = yield Read(lambda tx: find(tx, wanted).task)
+        for _ in range(round(timeout_s / LOOK_S)):
+            if (version is not None and task.version > version) or (states is not None and task.state in states):
+                break
+            yield Pause(LOOK_S)
+            task = yield Read(lambda tx: find(tx, wanted).task)
+        return task
+
+    @verb
+    def refusals(self, n: int | None = None) -> Steps[Refusals]:
+        """The last refusals, newest first."""
+        count = page_size(n, "n")
+        return (yield Read(lambda tx: refusals.latest(tx, count)))
+
+
+def _entries(recorded: Sequence[history.Recorded]) -> Entries:
+    return [entry(item) for item in recorded]
+
+
+def _history_of(wanted: str, n: int | None, after: int | None, tx: Tx) -> Entries:
+    find(tx, wanted)
+    if n is not None and after is None:
+        return _entries(history.latest_of_task(tx, wanted, n)[::-1])
+    return _entries(history.of_task(tx, wanted, after or 0, limit=history.LAST if n is None else n))
+
+
+def _decisions(wanted: str, tx: Tx) -> Sequence[Decided]:
+    """Decisions leave a task with their revision; history keeps each in the entry that made it."""
+    find(tx, wanted)
+    made = [(item.payload or {}).get("changes", {}).get("decisions") for item in history.of_task(tx, wanted, 0)]
+    return [Decided(**decisions[-1]) for decisions in made if decisions]
+
+
+def _found(tx: Tx, wanted: Filter, words: Sequence[str], order: Order, count: int, after: Task | None) -> Tasks:
+    """A page of the present; with words, as many pages as it takes."""
+    if not words:
+        return tasks.page(tx, wanted, order, count, after)
+    found = Tasks()
+    while page := tasks.page(tx, wanted, order, 1_000, after):
+        found += [task for task in page if _says(task, words)]
+        if len(found) >= count or len(page) < 1_000:
+            break
+        after = page[-1]
+    return found[:count]
+
+
+def _says(task: Task, words: Sequence[str]) -> bool:
+    text = "\n".join(value for value in task.fields.values() if isinstance(value, str)).casefold()
+    return all(word in text for word in words)

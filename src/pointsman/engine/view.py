@@ -1,0 +1,102 @@
+"""An engine, a view of it through one door, and how calls are read before any verb begins."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from pointsman.engine.chance import wall_clock
+from pointsman.engine.checks import Checks
+from pointsman.engine.decision import Deciding
+from pointsman.engine.door import Call, Door, principal, request
+from pointsman.engine.record import Chance
+from pointsman.engine.registry import Registry
+from pointsman.engine.settling import Settling
+from pointsman.engine.steps import Steps
+from pointsman.errors import Refusal, Refused, invalid
+from pointsman.kernel.definition import Definition
+from pointsman.kernel.ingest import identifier
+from pointsman.kernel.rules import Principal
+from pointsman.store.database import Database
+from pointsman.types import task_id, uuid7
+
+Id = str | UUID
+By = str | Principal
+PAGE = 100
+LARGEST_PAGE = 1_000
+
+
+class Engine:
+    """What all views of one database share."""
+
+    def __init__(self, db: Database, registry: Registry, chance: Chance, clock: Any = wall_clock):
+        self.db = db
+        self.registry = registry
+        self.chance = chance
+        self.clock = clock
+        self.checks = Checks()
+        self.settling = Settling(db, registry, chance, self.checks)
+
+    def close(self) -> None:
+        self.checks.close()
+        self.settling.close()
+        self.db.close()
+
+
+class View:
+    """An engine seen through a door. Its subclasses hold the verbs."""
+
+    def __init__(self, engine: Engine, door: Door):
+        self.engine = engine
+        self.door = door
+
+    @property
+    def machines(self) -> Mapping[str, Definition]:
+        """The newest served version of each machine."""
+        return self.engine.registry.newest
+
+    @property
+    def url(self) -> str:
+        """The database, with no secret in it."""
+        return self.engine.db.url
+
+    def drive(self, steps: Steps[Any]) -> Any:
+        raise NotImplementedError
+
+    def deciding(self, by: By, session: str | None, key: str | None, body: Mapping[str, Any]) -> Deciding:
+        """Who calls and what was asked. A call without an idempotency key gets one of its own."""
+        who = principal(by)
+        if session is not None and (found := identifier(session, "session")):
+            raise invalid(*found)
+        engine = self.engine
+        fresh = uuid7(engine.clock(), engine.chance(74))
+        call = Call(who, self.door, session, request(who, key, fresh, body), given=key is not None)
+        return Deciding(call, engine.registry, engine.chance)
+
+
+def task_named(id: Id) -> str:
+    try:
+        return task_id(id)
+    except ValueError as error:
+        raise invalid(("id", str(error))) from None
+
+
+def proposal_named(id: Id) -> str:
+    try:
+        return task_id(id)
+    except ValueError:
+        raise Refused(Refusal("unknown_proposal", "no proposal has this id")) from None
+
+
+def typed(*arguments: tuple[str, Any, Any]) -> None:
+    """Arguments as (path, value, type), every fault at once. In Python True is an int; here it is not."""
+    wrong = [path for path, value, kind in arguments if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)]
+    if wrong:
+        raise invalid(*((path, "has the wrong type") for path in wrong))
+
+
+def page_size(limit: int | None, path: str = "limit") -> int:
+    """Over the maximum clamps, below 1 is a fault."""
+    typed((path, limit, int | None))
+    if limit is not None and limit < 1:
+        raise invalid((path, "must be at least 1"))
+    return PAGE if limit is None else min(limit, LARGEST_PAGE)

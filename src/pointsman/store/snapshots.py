@@ -1,0 +1,30 @@
+"""Snapshots of a task every so many versions: they make any version cheap, and say nothing that history does not."""
+
+from typing import Any
+
+from pointsman.kernel.chain import canonical, parse
+from pointsman.kernel.task import Task, changes
+from pointsman.store.database import Tx
+
+EVERY = 32
+
+
+def body(task: Task) -> str:
+    """The whole task, in the form of the first entry's changes, with its time."""
+    return canonical({"at": task.updated_at, "changes": changes(None, task)})
+
+
+def keep(tx: Tx, task_key: int, task: Task) -> None:
+    """Keep one when it is due."""
+    if task.version % EVERY == 0:
+        tx("add_snapshot", task=task_key, version=task.version, body=body(task))
+
+
+def before(tx: Tx, task_id: str, version: int) -> tuple[int, dict[str, Any]] | None:
+    """The last one at or before a version: its version and what `body` kept."""
+    row = tx("snapshot_before", task=task_id, version=version)
+    return None if row is None else (row[0], parse(row[1]))
+
+
+def of_task(tx: Tx, task_key: int) -> dict[int, str]:
+    return dict(tx("snapshots_of", task=task_key))
