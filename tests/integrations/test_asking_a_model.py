@@ -205,6 +205,13 @@ def test_a_service_that_repeats_the_key_does_not_bring_it_in(model: str) -> None
     assert KEY not in f"{said.detail}"
 
 
+def test_a_word_in_place_of_a_key_is_no_secret(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Local services take any key. One that is a word of the answer must not spoil it."""
+    monkeypatch.setenv("HOUSE_KEY", "pass")
+    with stand_in(says("pass", "it passes")) as at:
+        assert verdict(model, at, api_key_env="HOUSE_KEY").reason == "it passes"
+
+
 def test_anthropic_is_never_asked_without_max_tokens() -> None:
     """The stand-in refuses that, as the service does."""
     with stand_in(says("pass")) as at:

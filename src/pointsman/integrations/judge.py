@@ -50,6 +50,7 @@ LASTING = (ModelRequestRejectedError, ModelQuotaExceededError)
 """No such model, a wrong key, an empty account: another attempt would only meet them again."""
 
 USUAL_KEY = {"openai": "OPENAI_API_KEY", "openai-responses": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+SHORTEST_KEY = 12
 CUT_SHORT = ("length", "content_filter", "error")
 _CODE = re.compile(r"[a-z0-9_.-]{1,64}")
 
@@ -149,8 +150,9 @@ class Hearing:
         return None if response.finish_reason in CUT_SHORT else opinion.read(self.answer)
 
     def without_key(self, text: str) -> str:
-        """A service that repeats the key it was sent must not bring it into the history."""
-        return text.replace(self.key, "[key]") if self.key else text
+        """A service that repeats the key it was sent must not bring it into the history. What is shorter than any real
+        key (a local service takes any word) is no secret, and may well be a word of the answer."""
+        return text.replace(self.key, "[key]") if self.key and len(self.key) >= SHORTEST_KEY else text
 
     def detail(self) -> Json:
         usage = {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
