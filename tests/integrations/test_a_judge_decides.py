@@ -1,6 +1,7 @@
 """The built-in machine with a judge in place of its rule, through the whole engine."""
 
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 import support
-from integrations.stand_in_model import BROKEN, KEY, NONSENSE, Script, StandIn, says, stand_in
+from integrations.stand_in_model import BROKEN, KEY, NONSENSE, Reply, Script, StandIn, says, stand_in
 from integrations.variant import RUBRIC, source, variant
 from pointsman import Pointsman, Refused, Task
 from pointsman.integrations import judge as asking
@@ -78,6 +79,19 @@ def test_an_error_never_passes_and_is_not_kept_as_a_judgement(folder: Path, scri
         assert last["changes"]["evidence"]["topic"]["detail"]["attempts"] == 3
         assert last["changes"]["evidence"]["topic"]["detail"]["cost"] == (3 * COST if script is NONSENSE else None)
         assert submit(pm, task, support.GOOD).state == "awaiting_approval"
+
+
+def test_what_was_spent_before_the_time_was_up_is_on_record(folder: Path) -> None:
+    never = threading.Event()
+    slow = Reply(says("pass").text, held_back=never)
+    with stand_in(NONSENSE, slow) as at, opened(folder, at, timeout_s=1) as pm:
+        task = support.drafting(pm)
+        no = refused(pm, task)
+        detail = pm.get(task.id).evidence["topic"].detail
+        never.set()
+    assert no.failed[0]["reason"].startswith("check error: the model gave no clear verdict within 0.9")
+    assert isinstance(detail, dict)
+    assert (detail["attempts"], detail["cost"], detail["answer"]) == (2, COST, NONSENSE.text)
 
 
 def test_a_verdict_is_asked_for_once(folder: Path) -> None:

@@ -115,7 +115,7 @@ class Hearing:
                 self.until = clock.when() or 0.0
                 return await self.until_clear(model, ModelSettings(max_tokens=self.judge.max_tokens, max_retries=0, timeout=limit_s))
         except TimeoutError:
-            raise NoVerdict(f"the model gave no clear verdict within {limit_s:g} s", self.detail()) from None
+            raise NoVerdict(f"the model gave no clear verdict within {limit_s:.3g} s", self.detail()) from None
 
     def model(self) -> Model:
         provider, name = _provider(self.judge)
