@@ -15,7 +15,7 @@ from pointsman.mcp.server import server
 
 def serve(pm: Pointsman, name: str | None) -> None:
     """Serve one client until it closes the connection. With `name`, that is who calls; else each call says so."""
-    seat = Seat(() if name is None else (name,), "embedded", Held(f"stdio-{pm.engine.chance(64):016x}"))
+    seat = Seat(() if name is None else (name,), "embedded", Held())
     anyio.run(run, server(Desk(pm, holds=True), lambda _: seat))
 
 

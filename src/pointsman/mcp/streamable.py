@@ -116,9 +116,14 @@ async def _body(headers: Headers, receive: Receive) -> bytes:
         if size > TOTAL_BYTES:
             raise Refused(Refusal("too_large", f"a body may have {TOTAL_BYTES} bytes"))
         if not message.get("more_body", False):
-            body = b"".join(parts)
-            parse(body)
-            return body
+            return _message(b"".join(parts))
+
+
+def _message(body: bytes) -> bytes:
+    sent = parse(body)
+    if not isinstance(sent, dict) or not isinstance(sent.get("method"), str):
+        raise Refused(Refusal("malformed", "the body is not one JSON-RPC request"))
+    return body
 
 
 def _malformed(no: Refusal) -> JSONResponse:
