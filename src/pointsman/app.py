@@ -7,12 +7,16 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from pointsman.config import Config
 from pointsman.engine.door import Door
 from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import DefinitionError, invalid
 from pointsman.kernel.authoring import Machine
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 MODULE = "pointsman_work"
 CLI = Door("cli")
@@ -25,10 +29,19 @@ class WorkFileError(Exception):
         super().__init__(f"{path}, line {line}: {message}" if line else f"{path}: {message}")
 
 
-def opened(config: Config, *, create: bool = False, publish: bool = True, door: Door = CLI) -> Pointsman:
+def opened(config: Config, *, create: bool = False, publish: bool = True, duties: bool = False, door: Door = CLI) -> Pointsman:
     """The engine on the configured database. Importing the work file happens first and touches no database; a command
-    that only reads does not publish its machines there."""
-    return Pointsman(config.db, machines(config.work), create=create, publish=publish).through(door)
+    that only reads does not publish its machines there; one that goes on running takes up duties."""
+    return Pointsman(config.db, machines(config.work), create=create, publish=publish, duties=duties).through(door)
+
+
+def served(pm: Pointsman) -> "FastAPI":
+    """Every HTTP edge in one application: MCP stands among the routes of the rest, behind the same guard."""
+    from pointsman.http import app
+    from pointsman.mcp.streamable import Streamable
+
+    mcp = Streamable(pm)
+    return app(pm, routes=[mcp.route], lifespan=lambda _: mcp.run())
 
 
 def machines(work: Path | None) -> Sequence[type[Machine]] | None:

@@ -1,13 +1,14 @@
 """The ASGI application: the flat paths, `/healthz`, and the guard around all of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match, request_response
+from starlette.routing import BaseRoute, Match, request_response
 from starlette.types import Scope
 
 from pointsman.engine.pointsman import Aio, Pointsman
@@ -31,9 +32,16 @@ class PlainRoute(APIRoute):
         return super().matches(scope) if scope["path"].endswith(self.path) else (Match.NONE, {})
 
 
-def app(pm: Pointsman, flats: Sequence[Flat] = (TASKS,)) -> FastAPI:
-    """Serves each flat mapping whose machine `pm` serves. Mount it where you like, or serve it by itself."""
-    api = FastAPI(title="Pointsman", docs_url=None, redoc_url=None, redirect_slashes=False)
+def app(
+    pm: Pointsman,
+    flats: Sequence[Flat] = (TASKS,),
+    *,
+    routes: Sequence[BaseRoute] = (),
+    lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None = None,
+) -> FastAPI:
+    """Serves each flat mapping whose machine `pm` serves. Mount it where you like, or serve it by itself. `routes` are
+    another edge's, behind the same guard; `lifespan` runs with it."""
+    api = FastAPI(title="Pointsman", docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan)
     api.router.route_class = PlainRoute
     api.add_middleware(Guard)
     api.add_exception_handler(TooLarge, _too_large)
@@ -42,6 +50,7 @@ def app(pm: Pointsman, flats: Sequence[Flat] = (TASKS,)) -> FastAPI:
     for flat in flats:
         if flat.machine in pm.machines:
             _add(api, pm.through(FLAT_DOOR).aio, flat)
+    api.router.routes.extend(routes)
     return api
 
 

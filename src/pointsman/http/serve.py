@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TypedDict
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import invalid
@@ -30,12 +31,19 @@ class Ready(TypedDict):
     db: str
 
 
-def serve(pm: Pointsman, host: str = "127.0.0.1", port: int = 8470, ready: Callable[[Ready], None] | None = None) -> None:
-    """Serve until told to stop. `ready` is called once connections are accepted. Port 0 takes a free one."""
+def serve(
+    pm: Pointsman,
+    host: str = "127.0.0.1",
+    port: int = 8470,
+    ready: Callable[[Ready], None] | None = None,
+    api: ASGIApp | None = None,
+) -> None:
+    """Serve until told to stop. `ready` is called once connections are accepted. Port 0 takes a free one. `api` is an
+    application that another edge has joined; without it, `app(pm)`."""
     listener = bind(host, port)
     name = f"[{host.strip('[]')}]" if ":" in host else host
     where = Ready(url=f"http://{name}:{listener.getsockname()[1]}", pid=os.getpid(), db=pm.engine.db.url)
-    Server(settings(pm), lambda: ready(where) if ready else None).run([listener])
+    Server(settings(pm, api), lambda: ready(where) if ready else None).run([listener])
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -57,9 +65,9 @@ def bind(host: str, port: int) -> socket.socket:
         raise OSError(error.errno, f"{host}:{port} cannot be listened on ({error.strerror}); --port 0 takes a free one") from error
 
 
-def settings(pm: Pointsman) -> uvicorn.Config:
+def settings(pm: Pointsman, api: ASGIApp | None = None) -> uvicorn.Config:
     return uvicorn.Config(
-        app(pm),
+        app(pm) if api is None else api,
         http=Bounded,
         ws="none",
         proxy_headers=False,
