@@ -41,6 +41,11 @@ def settings(**flags: Any) -> Config:
     return load(flags, os.environ, Path.cwd())
 
 
+def environment() -> dict[str, str]:
+    """The environment of this process, for one that it starts."""
+    return dict(os.environ)
+
+
 def load(flags: Mapping[str, Any], env: Mapping[str, str], cwd: Path) -> Config:
     source = find(cwd)
     wanted = {key: value for key, value in flags.items() if value is not None}

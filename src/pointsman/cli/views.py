@@ -80,7 +80,8 @@ def history(entries: Sequence[Entry], *, whole_board: bool, title: str = "") -> 
     one_day = output.is_terminal() and len(days) == 1  # then the title says the day and the rows have room
     columns, rows = list(_COLUMNS), [[*_row(entry, one_day)] for entry in entries]
     if whole_board:
-        columns, rows = ["task", *columns], [[entry.task, *row] for entry, row in zip(entries, rows, strict=True)]
+        columns = ["feed", "task", *columns]
+        rows = [[entry.seq, entry.task, *row] for entry, row in zip(entries, rows, strict=True)]
     output.table(columns, rows, ", ".join(part for part in (title, f"{days.pop()} UTC" if one_day else "") if part))
 
 
