@@ -10,7 +10,7 @@ from pointsman.app import opened
 from pointsman.cli import options, output
 from pointsman.config import settings
 from pointsman.engine.pointsman import Pointsman
-from pointsman.errors import FAILED
+from pointsman.errors import FAILED, Refusal, Refused
 from pointsman.kernel.chain import canonical, digest, parse
 from pointsman.kernel.definition import Definition, export
 from pointsman.store import machines
@@ -70,6 +70,8 @@ def diff(work: options.WorkFile = None, machine: options.OfMachine = None, db: o
     config = settings(work=work, db=db, json=json)
     with opened(config, publish=False) as pm:
         found = [item for item in compared(pm) if machine in (None, item.definition.name)]
+    if not found:
+        raise Refused(Refusal("unknown_machine", f"{config.work or 'the built-in module'} declares no machine of that name"))
     if config.json:
         output.as_json({"machines": [item.as_json() for item in found]})
     else:
