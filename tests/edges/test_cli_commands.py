@@ -120,6 +120,14 @@ def test_show_says_what_can_happen_next_and_who_can_ask(cli: Cli, id: str) -> No
     assert cli("task", "show", id, "--version", "1", "--json").data["state"] == "queued"
 
 
+def test_fields_stand_in_the_order_of_their_declaration(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "two.py").write_text(TWO.replace("size: int", "what: str\n    about: str"))
+    monkeypatch.setenv("POINTSMAN_WORK", "two.py")
+    id = cli("task", "create", "--machine", "jobs", "--arg", "about=second", "--arg", "what=first", "--json").data["id"]
+    assert cli("task", "list").out.splitlines()[1].split("\t")[-1] == "first"
+    assert "what   first\nabout  second\n" in cli("task", "show", id).out
+
+
 def test_show_of_a_finished_task_says_that_it_is_over(cli: Cli, id: str) -> None:
     cli("task", "claim", id, "--as", "w")
     cli("task", "propose", id, "fail", "--as", "w", "--epoch", "1")

@@ -60,11 +60,11 @@ def list_(
     config = settings(db=db, work=work, json=json)
     with opened(config, publish=False) as pm:
         wanted = partial(pm.list, machine=machine, state=state or None, owner=owner, open=open, q=q, order=order, at=at)
-        tasks = list(pages(wanted, limit))
+        tasks, machines = list(pages(wanted, limit)), pm.machines
     if config.json:
         output.as_json({"tasks": [task_json(task) for task in tasks]})
     else:
-        views.board(tasks)
+        views.board(tasks, machines)
 
 
 def show(
@@ -83,11 +83,11 @@ def show(
     config = settings(db=db, work=work, json=json, **{"as": name})
     with opened(config, publish=False) as pm:
         task = pm.get(id, version=version, at=at, by=config.name)
-        definition = pm.machines.get(task.machine) if version is None and at is None else None
+        definition = pm.machines.get(task.machine)
     if config.json:
         output.as_json(task_json(task))
     else:
-        views.task(task, definition, asked_by=config.name)
+        views.task(task, definition, asked_by=config.name, past=version is not None or at is not None)
 
 
 def history(
