@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pointsman.app import opened
 from pointsman.cli import options
-from pointsman.config import Config, settings
+from pointsman.config import settings
 from pointsman.errors import invalid
 
 Url = Annotated[
@@ -23,19 +23,14 @@ def mcp(work: options.WorkFile = None, db: options.Db = None, url: Url = None, n
     config = settings(work=work, db=db, **{"as": name})
     try:  # imported late: the other commands do without the SDK
         from pointsman.mcp import proxy, stdio
+        from pointsman.mcp.seat import Seat
     except ModuleNotFoundError as exc:
         raise invalid(("mcp", f"needs {exc.name}, which is not installed: pip install 'pointsman[serve]'")) from exc
-    if url is not None:
-        proxy.serve(url, config.name)
-        return
-    _named(config)
-    with opened(config, create=True, duties=True) as pm:
-        stdio.serve(pm, config.name)
-
-
-def _named(config: Config) -> None:
-    """A name that no call could be made under is told now, not at every call."""
-    from pointsman.mcp.seat import Seat
-
-    if config.name is not None:
+    if config.name is not None:  # one that no call could be made under is told now, not at every call
         Seat((config.name,)).principal({})
+    wire = stdio.take_wire()
+    if url is not None:
+        proxy.serve(url, config.name, wire)
+        return
+    with opened(config, create=True, duties=True) as pm:
+        stdio.serve(pm, config.name, wire)

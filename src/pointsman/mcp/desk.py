@@ -54,12 +54,14 @@ class Asked:
     def fields(self) -> dict[str, Any]:
         return {field: self.args[argument] for argument, field in self.tool.sets.items() if argument in self.args}
 
-    def holding(self, task: str) -> tuple[int | None, str | None]:
-        """Epoch and session: those given, else those under which this connection holds the task."""
-        held = self.seat.held
-        if held and "epoch" not in self.args and (epoch := held.epochs.get((self.who.name, task.lower()))) is not None:
-            return epoch, held.session
-        return self.args.get("epoch"), self.args.get("session", self.seat.session)
+    def epoch(self, task: str) -> int | None:
+        """The one given, else the one under which this connection acquired the task."""
+        held = self.seat.held.epochs.get((self.who.name, task.lower())) if self.seat.held else None
+        return self.args.get("epoch", held)
+
+    @property
+    def session(self) -> str | None:
+        return self.args.get("session", self.seat.session)
 
 
 class Desk:
@@ -113,10 +115,10 @@ class Desk:
         tools = self._tools_of(task.machine, task.allowed)
         return {**task_json(task), "tools": tools, "untrusted": ["fields", "evidence"]}
 
-    def moved(self, asked: Asked, task: Task) -> Content:
+    def moved(self, asked: Asked, task: Task, *, acquired: bool = False) -> Content:
         """A task as an accepted call left it, with what was then open to the caller."""
         if asked.seat.held:
-            asked.seat.held.note(task, asked.who)
+            asked.seat.held.note(task, asked.who, acquired=acquired)
         return self.seen(asked, task)
 
     def seen(self, asked: Asked, task: Task) -> Content:
@@ -219,17 +221,15 @@ async def _claim(desk: Desk, asked: Asked) -> Content:
     )
     if task is None:
         raise Refused(Refusal("nothing_to_claim", "no eligible task waits"))
-    return desk.moved(asked, task)
+    return desk.moved(asked, task, acquired=True)
 
 
 def _session(desk: Desk, asked: Asked) -> str:
-    """Where to hold a claim: this connection's session, the one given, or a new one. A repeated call makes the same."""
-    if asked.seat.held:
-        return asked.seat.held.session
-    if given := asked.args.get("session", asked.seat.session):
-        return given
+    """What to hold a claim under: the session given, or a new one. A call repeated with its key makes the same again."""
+    if asked.session:
+        return asked.session
     key = asked.args.get("idempotency_key")
-    return f"mcp-{digest('session', [asked.who.name, key])[-16:] if key else format(desk.chance(64), '016x')}"
+    return f"mcp-{digest('session', [asked.who.name, key])[:16] if key else format(desk.chance(64), '016x')}"
 
 
 def _machine(desk: Desk, asked: Asked) -> str:
@@ -238,30 +238,36 @@ def _machine(desk: Desk, asked: Asked) -> str:
 
 async def _event(desk: Desk, asked: Asked) -> Content:
     assert asked.tool.event is not None, "an event's tool has its event"
-    return await _proposed(desk, asked, asked.tool.event.name, asked.fields)
+    if len(desk.machines) > 1 and (await desk.aio.get(asked.args["task_id"])).machine != asked.tool.machine:
+        raise Refused(Refusal("unknown_task", f"no task of {asked.tool.machine} has this id", task=asked.args["task_id"].lower()))
+    return desk.moved(asked, await _proposed(desk, asked, asked.tool.event.name, asked.fields, asked.session))
 
 
 async def _propose(desk: Desk, asked: Asked) -> Content:
-    return await _proposed(desk, asked, asked.args["event"], asked.args.get("args", {}))
+    event = asked.args["event"]
+    acquires = any(event in machine.event and machine.event[event].acquires for machine in desk.machines.values())
+    session = _session(desk, asked) if acquires else asked.session
+    task = await _proposed(desk, asked, event, asked.args.get("args", {}), session)
+    if asked.args.get("dry_run", False):
+        return desk.seen(asked, task)
+    return desk.moved(asked, task, acquired=acquires and task.session == session)
 
 
-async def _proposed(desk: Desk, asked: Asked, event: str, args: Mapping[str, Any]) -> Content:
-    wanted, dry_run = asked.args["task_id"], asked.args.get("dry_run", False)
-    epoch, session = asked.holding(wanted)
-    task = await desk.aio.propose(
+async def _proposed(desk: Desk, asked: Asked, event: str, args: Mapping[str, Any], session: str | None) -> Task:
+    wanted = asked.args["task_id"]
+    return await desk.aio.propose(
         wanted,
         event,
         args,
         by=asked.who,
-        epoch=epoch,
+        epoch=asked.epoch(wanted),
         expect_version=asked.args.get("expect_version"),
         digest=asked.args.get("digest"),
         session=session,
         idempotency_key=asked.args.get("idempotency_key"),
-        dry_run=dry_run,
+        dry_run=asked.args.get("dry_run", False),
         wait_s=SUBMIT_WAIT_S,
     )
-    return desk.seen(asked, task) if dry_run else desk.moved(asked, task)
 
 
 VERBS: Mapping[str, Callable[[Desk, Asked], Awaitable[Content]]] = {

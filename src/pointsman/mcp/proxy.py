@@ -9,17 +9,17 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from pointsman.mcp.server import Context, built
-from pointsman.mcp.stdio import run
+from pointsman.mcp.stdio import Wire, run
 
 
-def serve(url: str, name: str | None) -> None:
-    anyio.run(_serve, url, name)
+def serve(url: str, name: str | None, wire: Wire) -> None:
+    anyio.run(_serve, url, name, wire)
 
 
-async def _serve(url: str, name: str | None) -> None:
+async def _serve(url: str, name: str | None, wire: Wire) -> None:
     headers = {"Pointsman-As": name} if name is not None else {}
     async with create_mcp_http_client(headers=headers) as http, Client(streamable_http_client(_endpoint(url), http_client=http)) as client:
-        await run(_passing_on(client))
+        await run(_passing_on(client), wire)
 
 
 def _endpoint(url: str) -> str:

@@ -14,15 +14,15 @@ from pointsman.kernel.task import Task
 class Held:
     """The epochs of the tasks that this connection acquired, by owner and task, so that a model need not send them."""
 
-    session: str
     epochs: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
 
-    def note(self, task: Task, by: Principal) -> None:
-        """Remember what an accepted call says about this caller's ownership."""
-        if task.owner == by.name and task.session == self.session:
-            self.epochs[by.name, task.id] = task.epoch
-        else:
-            self.epochs.pop((by.name, task.id), None)
+    def note(self, task: Task, by: Principal, *, acquired: bool) -> None:
+        """Remember what an accepted call says. A task that a second connection of the same name holds is not ours."""
+        key = by.name, task.id
+        if acquired:
+            self.epochs[key] = task.epoch
+        elif task.owner != by.name or task.epoch != self.epochs.get(key):
+            self.epochs.pop(key, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,9 @@ class Streamable:
 
     def __init__(self, pm: Pointsman):
         self.pm = pm
+        self.loading = asyncio.Lock()
         self.stopping = asyncio.Event()
-        self.ready: asyncio.Future[StreamableHTTPSessionManager] | None = None
+        self.manager: StreamableHTTPSessionManager | None = None
         self.keeper: asyncio.Task[None] | None = None
 
     @property
@@ -55,25 +56,22 @@ class Streamable:
         except Refused as no:
             await _malformed(no.refusal)(scope, receive, send)
             return
-        manager = await self._manager()
+        manager = self.manager or await self._load()
         await manager.handle_request(scope, _replayed(body, receive), send)
 
-    async def _manager(self) -> "StreamableHTTPSessionManager":
-        if self.ready is None:
-            self.ready = asyncio.get_running_loop().create_future()
-            self.keeper = asyncio.create_task(self._keep(self.ready))
-        return await asyncio.shield(self.ready)
+    async def _load(self) -> "StreamableHTTPSessionManager":
+        async with self.loading:
+            if self.manager is None:
+                manager, opened = await asyncio.to_thread(_made, self.pm), asyncio.Event()
+                self.keeper = asyncio.create_task(self._keep(manager, opened))
+                await opened.wait()
+                self.manager = manager
+            return self.manager
 
-    async def _keep(self, ready: "asyncio.Future[StreamableHTTPSessionManager]") -> None:
+    async def _keep(self, manager: "StreamableHTTPSessionManager", opened: asyncio.Event) -> None:
         """One task opens and closes the manager, whose task group must not change hands."""
-        try:
-            manager = await asyncio.to_thread(_made, self.pm)
-        except BaseException as fault:
-            self.ready = None
-            ready.set_exception(fault)
-            raise
         async with manager.run():
-            ready.set_result(manager)
+            opened.set()
             await self.stopping.wait()
 
 
@@ -116,9 +114,14 @@ async def _body(headers: Headers, receive: Receive) -> bytes:
         if size > TOTAL_BYTES:
             raise Refused(Refusal("too_large", f"a body may have {TOTAL_BYTES} bytes"))
         if not message.get("more_body", False):
-            body = b"".join(parts)
-            parse(body)
-            return body
+            return _message(b"".join(parts))
+
+
+def _message(body: bytes) -> bytes:
+    sent = parse(body)
+    if not isinstance(sent, dict) or not isinstance(sent.get("method"), str):
+        raise Refused(Refusal("malformed", "the body is not one JSON-RPC request"))
+    return body
 
 
 def _malformed(no: Refusal) -> JSONResponse:
