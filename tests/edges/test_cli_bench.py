@@ -8,14 +8,18 @@ import pytest
 
 from edges.cli import Cli
 from pointsman.cli import bench
+from pointsman.config import find
 
 
 @pytest.mark.parametrize("status", [0, 7])
 def test_the_benchmark_is_run_and_its_status_passed_on(cli: Cli, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     ran: list[list[str]] = []
+    monkeypatch.setenv("POINTSMAN_WORK", "mine.py")
 
-    def run(command: list[str], *, env: dict[str, str], check: bool) -> Any:
+    def run(command: list[str], *, cwd: str, env: dict[str, str], check: bool) -> Any:
         ran.append(command)
+        assert find(Path(cwd)) is None, "the board of the folder it was started in is no part of it"
+        assert "POINTSMAN_WORK" not in env
         place = Path(env["PYTHONPATH"].split(":")[0])
         assert (place / "bench" / "__main__.py").is_file()
         return subprocess.CompletedProcess(command, status)

@@ -5,6 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from edges.cli import Cli
@@ -111,3 +112,21 @@ def test_a_backup_that_cannot_be_written_leaves_nothing(cli: Cli, worked: str, t
     (tmp_path / "folder").mkdir()
     assert cli("db", "backup", "folder", "--yes").status == 5
     assert list(tmp_path.glob("*-partial")) == []
+
+
+def test_what_a_killed_backup_left_is_in_nobodys_way(cli: Cli, worked: str, tmp_path: Path) -> None:
+    (tmp_path / "copy.db-partial").write_bytes(b"SQLite format 3\0 and then nothing")
+    assert cli("db", "backup", "copy.db").status == 0
+    assert cli("verify", "--db", "sqlite:///copy.db").status == 0
+    assert list(tmp_path.glob("*-partial")) == []
+
+
+def test_a_database_that_is_damaged_is_not_copied(cli: Cli, worked: str, tmp_path: Path) -> None:
+    """Exchange two keys inside an index page: SQLite opens the file, and its own check finds it."""
+    with apsw.Connection(str(tmp_path / "pointsman.db")) as db:
+        db.pragma("writable_schema", 1)
+        db.execute("UPDATE sqlite_schema SET sql = replace(sql, '(created_at, id)', '(updated_at, id)') WHERE name = 'tasks_by_created'")
+    db.close()
+    ended = cli("db", "backup", "copy.db")
+    assert (ended.status, "not sound" in ended.err) == (5, True)
+    assert not (tmp_path / "copy.db").exists()
