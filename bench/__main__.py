@@ -12,7 +12,8 @@ EXPLAINED = """\
 A *transition* is one accepted `start_draft`: rights, state, version and evidence judged, the row updated, the entry
 hashed and inserted, one durable commit. `floor` is measured in the same run on the same machine, in turn with the
 figure, and `ratio` is the figure by its floor: absolute numbers move from machine to machine, ratios much less.
-Client and server share the processors. The floors are `bench/closure.py` and `bench/small_json.py`."""
+`aim` is what is
+wanted, reached or not. Client and server share the processors. The floors are `bench/closure.py` and `bench/small_json.py`."""
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import queue
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ class Writer:
             answer.set_result(result)
 
 
-def advance(task: str, cursor: apsw.Cursor) -> int:
+def advance(task: str, cursor: Any) -> int:
     """Read, decide, guarded update, hash, history."""
     state, version = cursor.execute(READ, (task,)).fetchall()[0]
     target = "drafting" if state in ("claimed", "drafting") else state
@@ -94,7 +94,7 @@ def floor(folder: Path, threads: int, seconds: float) -> float:
         writer.close()
 
 
-def rate(calls: list[Callable[[], object]], seconds: float) -> float:
+def rate(calls: Sequence[Callable[[], object]], seconds: float) -> float:
     """Calls per second when each of `calls` is repeated on a thread of its own."""
     counts = [0] * len(calls)
     gate = threading.Barrier(len(calls) + 1)

@@ -54,12 +54,12 @@ def render(lines: list[Line]) -> str:
 
 
 def machine(folder: Path) -> str:
-    """Where this was measured: processors, system, Python, SQLite, and the file system that fsync went to."""
+    """Where this was measured: processors, system, Python, SQLite, the file system that fsync went to, and what else ran."""
     import apsw
 
     return (
         f"{os.cpu_count()} processors ({_processor()}), {platform.system()} {platform.release()}, Python {platform.python_version()}, "
-        f"SQLite {apsw.sqlite_lib_version()}, files on {_file_system(folder)}"
+        f"SQLite {apsw.sqlite_lib_version()}, files on {_file_system(folder)}, load average before the run {os.getloadavg()[0]:.1f}"
     )
 
 

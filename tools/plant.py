@@ -1,8 +1,8 @@
 """Plant known bugs one by one and show that the tests catch each: `make plant`.
 
 Each plant changes exact text in a copy of the tree and names the tests that must turn red. A plant whose text is gone,
-or whose tests are red without it, is a fault of this list and fails too. `--only WORD` runs the plants with WORD in
-their name.
+that breaks the program outright, or whose tests are red without it, is a fault of this list and fails too.
+`--only WORD` runs the plants with WORD in their name.
 """
 
 import argparse
@@ -19,6 +19,13 @@ from pathlib import Path
 from tools.plants import PLANTS, Plant
 
 ROOT = Path(__file__).resolve().parents[1]
+RUNS = """
+import sys
+from pointsman import Pointsman
+with Pointsman("sqlite:///" + sys.argv[1]) as pm:
+    task = pm.create("tasks", {"title": "Release notes", "brief": "Say what changed"}, by="ann")
+    assert pm.claim("tasks", by="worker", id=task.id).owner == "worker"
+"""
 COPIED = ("src", "tests", "tools", "docs", "bench", "pyproject.toml", "README.md")
 LIMIT_S = 600
 PASSED, RED = 0, 1
@@ -63,6 +70,8 @@ def planted(plant: Plant) -> Outcome:
         tree = copied(Path(name))
         if fault := changed(tree, plant):
             return Outcome(plant.name, False, fault)
+        if fault := broken(tree):
+            return Outcome(plant.name, False, f"the plant breaks the program outright: {fault}")
         done = pytest(tree, plant.tests)
     return Outcome(plant.name, done.returncode == RED, first_red(done))
 
@@ -79,13 +88,25 @@ def copied(folder: Path) -> Path:
 
 def changed(tree: Path, plant: Plant) -> str:
     """Make the plant's changes; what is wrong with the plant when its text is not there exactly once."""
-    for file, before, after in plant.changes:
-        path = tree / "src" / "pointsman" / file
-        text = path.read_text() if path.exists() else ""
-        if text.count(before) != 1:
-            return f"the text to change stands {text.count(before)} times in {file}"
-        path.write_text(text.replace(before, after))
+    files = [path for path in (tree / "src").rglob("*") if path.suffix in (".py", ".sql")]
+    for before, after in plant.changes:
+        counts = {path: count for path in files if (count := path.read_text().count(before))}
+        if list(counts.values()) != [1]:
+            return f"the text to change stands {sum(counts.values())} times: {before.strip()[:60]}"
+        (path,) = counts
+        path.write_text(path.read_text().replace(before, after))
     return ""
+
+
+def broken(tree: Path) -> str:
+    """Why a task can no longer even be created and claimed: such a plant would be caught by anything."""
+    command = [sys.executable, "-c", RUNS, str(tree / "broken.db")]
+    done = subprocess.run(command, env=source(tree), cwd=tree, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    return "" if done.returncode == 0 else done.stderr.splitlines()[-1]
+
+
+def source(tree: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def pytest(tree: Path, tests: Sequence[str]) -> "subprocess.CompletedProcess[str]":

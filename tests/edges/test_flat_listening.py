@@ -29,5 +29,5 @@ def test_a_port_that_is_none(port: int) -> None:
 
 
 def test_a_port_that_is_taken() -> None:
-    with bind("127.0.0.1", 0) as listener, pytest.raises(Refused, match="cannot be listened on"):
+    with bind("127.0.0.1", 0) as listener, pytest.raises(OSError, match="cannot be listened on"):
         bind("127.0.0.1", listener.getsockname()[1])

@@ -1,6 +1,7 @@
 """Part of P21: a fault of the disk gets a typed answer, nothing is half-written, and service returns by itself."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from pointsman.errors import StoreError
 from pointsman.store.database import Tx
 from pointsman.store.sqlite import Sqlite
 from pointsman.store.turn import Turn
-from store.notes import Clock, add, open_notes, texts, together
+from store.notes import Clock, add, child, open_notes, texts, together
 
 
 @pytest.fixture
@@ -108,6 +109,26 @@ def test_a_turn_that_does_not_come_is_busy(tmp_path: Path):
     rival.give()
     assert db.run(add("after")) == 1
     rival.close()
+    db.close()
+
+
+STOPS_BEFORE_ITS_COMMIT = """
+import os, pathlib, signal, sys
+from store.notes import add, open_notes
+db = open_notes(pathlib.Path(sys.argv[1]), probe=lambda point: point == "commit.before" and os.kill(os.getpid(), signal.SIGSTOP))
+print(db.run(add("slept on it")))
+"""
+
+
+def test_a_process_frozen_in_its_commit_makes_others_busy_until_it_goes_on(tmp_path: Path):
+    db = open_notes(tmp_path, patience_s=0.05)
+    frozen = child(STOPS_BEFORE_ITS_COMMIT, tmp_path)
+    assert os.WIFSTOPPED(os.waitpid(frozen.pid, os.WUNTRACED)[1])
+    assert refused(db) == ("store_busy", "not_done")
+    assert db.read(texts) == []
+    frozen.send_signal(signal.SIGCONT)
+    assert frozen.communicate(timeout=30) == ("1\n", "")
+    assert db.run(add("after")) == 2
     db.close()
 
 

@@ -13,6 +13,7 @@ from tools import docs
 PAGES = docs.pages()
 MAKE = re.compile(r"(?:^|`)make ([a-z-]+)", re.MULTILINE)
 COMMAND = re.compile(r"(?:^|`|\$ )pointsman ([a-z]+(?: [a-z]+)?)", re.MULTILINE)
+FILE = re.compile(r"`((?:tests|docs|tools|bench|src)/[\w./-]+)`")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 
 
@@ -26,6 +27,7 @@ def test_what_a_page_names_is_there(page: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(MAKE.findall(text)) <= targets
     assert [name for name in COMMAND.findall(text) if not known(name)] == []
+    assert [name for name in FILE.findall(text) if not (ROOT / name).exists()] == []
     assert [link for link in LINK.findall(text) if not (page.parent / link).exists()] == []
 
 

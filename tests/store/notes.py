@@ -38,6 +38,9 @@ SELECT :value;
 -- name: notes :many
 SELECT text FROM notes ORDER BY id;
 
+-- name: numbered :many
+SELECT id, text FROM notes ORDER BY id;
+
 -- name: count_up :one
 UPDATE notes SET number = number + 1 WHERE id = :id RETURNING number;
 """

@@ -1,7 +1,9 @@
 """Units that share one COMMIT: what fails is taken back alone, and nobody is answered early."""
 
+import random
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +137,34 @@ def test_an_interrupted_caller_leaves_no_transaction_behind(db: Sqlite):
     with pytest.raises(KeyboardInterrupt):
         db.submit(interrupted).result(10)
     assert db.run(texts) == []
+
+
+def test_whatever_is_mixed_exactly_the_successes_are_there(db: Sqlite):
+    """Good units, failing ones, ones that lose the whole transaction, and cancelled ones, from many threads at once."""
+    db.run(add("taken"))
+    kinds = (add("kept"), fails_after_writing, rolls_everything_back, add("orphan", parent=10_000), texts)
+    succeeded: list[int] = []
+
+    def work(seed: int) -> None:
+        chance = random.Random(seed)
+        for _ in range(60):
+            units = chance.choices(kinds, weights=(6, 2, 1, 1, 2), k=chance.randint(1, 4))
+            futures = [db.submit(unit) for unit in units[1:]]
+            if chance.random() < 0.2:
+                futures = [future for future in futures if not future.cancel()]
+            for wait in (partial(db.run, units[0]), *(future.result for future in futures)):
+                try:
+                    answer = wait()
+                except (ZeroDivisionError, apsw.ConstraintError):
+                    continue
+                if isinstance(answer, int):
+                    succeeded.append(answer)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    rows = db.read(lambda tx: tx("numbered"))
+    assert [text for _, text in rows] == ["taken", *["kept"] * (len(rows) - 1)]
+    assert sorted(succeeded) == [number for number, _ in rows[1:]]

@@ -3,6 +3,7 @@
 import enum
 import threading
 from concurrent.futures import CancelledError
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -165,3 +166,14 @@ def test_thirty_two_threads_each_get_their_own_answer(db: Sqlite):
         thread.join(30)
     assert sorted(n for mine in answers for n in mine) == list(range(1, 801))
     assert all(mine == sorted(mine) for mine in answers)
+
+
+def test_a_unit_that_waits_for_another_is_told_instead_of_waiting_for_ever(db: Sqlite):
+    def nested(tx: Tx) -> int:
+        tx("put_note", id=7, text="outer")
+        return db.run(add("inner"))
+
+    for answer in (partial(db.run, nested), db.submit(nested).result):
+        with pytest.raises(RuntimeError, match="it would never run"):
+            answer()
+    assert db.read(texts) == []

@@ -54,7 +54,7 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host.strip("[]"), port), family=family, backlog=BACKLOG)
     except OSError as error:
-        raise invalid(("port", f"{host}:{port} cannot be listened on: {error.strerror}")) from error
+        raise OSError(error.errno, f"{host}:{port} cannot be listened on ({error.strerror}); --port 0 takes a free one") from error
 
 
 def settings(pm: Pointsman) -> uvicorn.Config:

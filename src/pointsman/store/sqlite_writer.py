@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Lock, Thread, get_ident
 from typing import Any, TypeAlias, TypeVar
 
 from pointsman.errors import StoreError
@@ -74,6 +74,7 @@ class Writer:
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._lane = Lock()
         self._gate = Lock()
+        self._holder: int | None = None
         self._open = True
         self._calm = CALM_AFTER
         self._thread = Thread(target=self._serve, name="pointsman-writer", daemon=True)
@@ -87,6 +88,8 @@ class Writer:
     def run(self, unit: Callable[[Tx], T]) -> T:
         if self._calm >= CALM_AFTER and self._lane.acquire(blocking=False):
             return self._here(unit)
+        if get_ident() in (self._holder, self._thread.ident):
+            raise RuntimeError("inside a unit, or in a future's callback, nobody may wait for another unit: it would never run")
         job = Waiting(unit)
         self._put(job)
         return job.wait()
@@ -114,8 +117,10 @@ class Writer:
         try:
             if not self._open:
                 raise self._closed()
+            self._holder = get_ident()
             return told(self._transact((unit,))[0])
         finally:
+            self._holder = None
             self._lane.release()
 
     def _serve(self) -> None:
