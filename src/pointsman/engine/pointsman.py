@@ -12,9 +12,9 @@ from pointsman.engine.door import Door
 from pointsman.engine.duties import Duties
 from pointsman.engine.past import numbered
 from pointsman.engine.proposing import Proposing
-from pointsman.engine.reading import Reading
 from pointsman.engine.record import Chance
 from pointsman.engine.registry import Registry
+from pointsman.engine.reporting import Reporting
 from pointsman.engine.steps import Steps, adrive, drive
 from pointsman.engine.verify import Report
 from pointsman.engine.view import Engine, View
@@ -28,7 +28,7 @@ PYTHON = Door("python")
 HEAD_FORMAT = 1
 
 
-class Verbs(Proposing, Reading):
+class Verbs(Proposing, Reporting):
     """Every verb."""
 
 
