@@ -16,7 +16,7 @@ from pointsman.kernel.task import Task, apply
 from pointsman.store import feed, history, snapshots
 from pointsman.store.database import Tx
 from pointsman.store.history import Recorded
-from pointsman.store.tasks import FIRST
+from pointsman.store.tasks import Position
 from pointsman.types import Instant, Json, instant
 
 LONG_TEXT = 200
@@ -80,9 +80,8 @@ def task_at(tx: Tx, task_id: str, at: str | Instant) -> Task:
     return at_version(tx, task_id, version)[1]
 
 
-def board(tx: Tx, seq: int, after: Task | None) -> Iterator[Task]:
-    """Every task as of a feed number, in order of creation."""
-    start = FIRST if after is None else (after.created_at, after.id)
+def board(tx: Tx, seq: int, start: Position) -> Iterator[Task]:
+    """Every task as of a feed number that follows `start` in order of creation."""
     while rows := feed.board(tx, seq, start, BOARD_PAGE):
         for task_id, created_at, version in rows:
             yield at_version(tx, task_id, version)[1]

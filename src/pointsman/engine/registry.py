@@ -50,6 +50,10 @@ class Registry:
             raise Refused(Refusal("machine_unavailable", f"{name} version {version} needs {missing}, which this process lacks"))
         return bound
 
+    def definition(self, tx: Tx, name: str, version: int) -> Definition:
+        """The form of a version, for those who only look; also of one whose functions this process lacks."""
+        return (self._bound.get((name, version)) or self._load(tx, name, version)).definition
+
     def taking_new(self, tx: Tx, name: str) -> Bound:
         """The version that takes new tasks: the highest published number."""
         version = machines.newest(tx, name)

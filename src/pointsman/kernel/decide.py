@@ -20,7 +20,7 @@ from pointsman.kernel.refuse import contributed, owns, refuse, rights
 from pointsman.kernel.rules import ANONYMOUS, Principal, admits, says
 from pointsman.kernel.schema import arguments, initial_fields
 from pointsman.kernel.task import Decided, Evidence, Task, changes
-from pointsman.types import Fields, Instant, Json
+from pointsman.types import Fields, Instant, Json, iso
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,8 @@ def complete(case: Case) -> Refusal | None:
     event, proposal = case.event, case.proposal
     if event.decides and proposal.strict and proposal.shown is None:
         return _invalid(case, ("digest", "a decision names the digest of the content it judges, as the task shows it"))
-    if event.acquires and proposal.by.name == ANONYMOUS:
-        return _invalid(case, ("by", "an owner has a name"))
+    if proposal.by.name == ANONYMOUS and (event.acquires or (proposal.strict and event.personal)):
+        return _invalid(case, ("by", "whoever owns or decides has a name"))
     return None
 
 
@@ -179,7 +179,9 @@ def undecided(case: Case) -> Refusal | None:
     if not event.decides or event.target(task.state) is not None or not task.decisions:
         return None
     last = task.decisions[-1]
-    return case.no("already_decided", f"{last.by} decided {last.event} before", decided={"event": last.event, "by": last.by, "at": last.at})
+    return case.no(
+        "already_decided", f"{last.by} decided {last.event} before", decided={"event": last.event, "by": last.by, "at": iso(last.at)}
+    )
 
 
 def in_state(case: Case) -> Refusal | None:

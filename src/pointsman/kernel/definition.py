@@ -121,6 +121,11 @@ class Event:
         return mentions(self.by, "contributor")
 
     @property
+    def personal(self) -> bool:
+        """Whether it matters who somebody is: its caller comes to own, owns, or decides."""
+        return self.acquires or self.decides or mentions(self.by, "owner")
+
+    @property
     def sources(self) -> tuple[str, ...]:
         return tuple(source for source, _ in self.moves)
 

@@ -44,7 +44,8 @@ class Decided:
 @dataclass(frozen=True)
 class Task:
     """A unit of work. `fields` holds content, notes, results and computed fields by name; `revision` and `digest`
-    move only with content; `contributors` are root names, case-folded; `decisions` are those of this revision."""
+    move only with content; `contributors` are root names, case-folded; `decisions` are those of this revision.
+    `allowed` and `replayed` (this is an earlier answer to the same request) are told to one reader and kept nowhere."""
 
     id: str
     machine: str
@@ -66,6 +67,7 @@ class Task:
     contributors: tuple[str, ...] = ()
     decisions: tuple[Decided, ...] = ()
     allowed: tuple[str, ...] = field(default=(), compare=False)
+    replayed: bool = field(default=False, compare=False)
 
     @classmethod
     def of(cls, members: Mapping[str, Any]) -> "Task":
@@ -80,8 +82,8 @@ class Task:
         return Task.of(self.__dict__ | changes)
 
 
-# `id` names the row; `version` and `updated_at` stand on the entry itself; `allowed` is computed for a reader.
-_OUTSIDE_CHANGES = ("id", "version", "updated_at", "allowed")
+# `id` names the row; `version` and `updated_at` stand on the entry itself; the last two are computed for a reader.
+_OUTSIDE_CHANGES = ("id", "version", "updated_at", "allowed", "replayed")
 COVERED = tuple(item.name for item in fields(Task) if item.name not in _OUTSIDE_CHANGES)
 
 

@@ -13,7 +13,10 @@ Order = Literal["created_at", "updated_at", "priority"]
 PRIORITY_STEP = minutes(1)
 """One step of priority is worth this much waiting, so a higher one goes ahead and nothing starves."""
 
-FIRST = (-(2**63), "")
+Position = tuple[Instant, str]
+"""A place in an ordered list: the value it is ordered by, and the id that breaks ties."""
+
+FIRST: Position = (-(2**63), "")
 JSON_COLUMNS = ("fields", "evidence", "contributors", "decisions")
 COLUMNS = (
     "key",
@@ -112,9 +115,12 @@ class Filter:
         )
 
 
-def page(tx: Tx, wanted: Filter, order: Order, limit: int, after: Task | None) -> list[Task]:
-    """Up to `limit` tasks that follow `after` in this order, ties by id."""
-    start = FIRST if after is None else (place(after) if order == "priority" else getattr(after, order), after.id)
+def position(task: Task, order: Order) -> Position:
+    return place(task) if order == "priority" else getattr(task, order), task.id
+
+
+def page(tx: Tx, wanted: Filter, order: Order, limit: int, start: Position) -> list[Task]:
+    """Up to `limit` tasks that follow `start` in this order, ties by id."""
     rows = tx(
         f"list_{'open_' if wanted.open else ''}by_{order}",
         after=start[0],
@@ -127,3 +133,13 @@ def page(tx: Tx, wanted: Filter, order: Order, limit: int, after: Task | None) -
         limit=limit,
     )
     return [stored(row).task for row in rows]
+
+
+def counted(tx: Tx) -> list[tuple[str, int, str, int]]:
+    """(machine, version, state, count) of all tasks. Reads every row."""
+    return tx("count_tasks")
+
+
+def waiting(tx: Tx) -> list[tuple[str, str, int]]:
+    """(machine, state, count) of the open tasks that nobody owns. Reads an index."""
+    return tx("count_waiting")
