@@ -121,6 +121,9 @@ def reading(pm: Pointsman) -> None:
     pm.history(task.id, n=1)
     assert pm.verify(pm.head()).ok
     assert pm.feed()[0].seq == 1
+    pm.approvals(by="rita")
+    pm.published()
+    pm.figures()
     pm.doctor()
     pm.check()
     assert pm.verify().ok
