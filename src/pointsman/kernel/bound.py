@@ -69,12 +69,15 @@ class Bound:
 
     def compute(self, fields: Mapping[str, Json]) -> Fields:
         """Every computed field from these fields. A raising function, or a value that is no JSON, refuses the change."""
-        return {computed.name: self._computed(computed, {name: fields[name] for name in computed.reads}) for computed in self.definition.computed}
+        return {
+            computed.name: self._computed(computed, {name: fields[name] for name in computed.reads})
+            for computed in self.definition.computed
+        }
 
     def _computed(self, computed: Computed, inputs: Fields) -> Json:
         try:
             value = self._call("computed", computed.function)(**inputs)
-        except Exception as error:  # noqa: BLE001 - an author's code may raise anything; the change is refused
+        except Exception as error:
             raise _uncomputed(computed, f"{type(error).__name__}: {error}") from error
         if found := faults(value, computed.name):
             raise _uncomputed(computed, found[0][1])
