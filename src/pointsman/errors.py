@@ -99,11 +99,13 @@ def refusal_from(form: Mapping[str, Any]) -> Refusal:
 
 
 class Refused(Exception):
-    """A proposal or request was answered with no. Carries the members of its `Refusal` as attributes."""
+    """A proposal or request was answered with no. Carries the members of its `Refusal` as attributes; `replayed` when
+    this is an earlier answer to the same request."""
 
-    def __init__(self, refusal: Refusal):
+    def __init__(self, refusal: Refusal, *, replayed: bool = False):
         super().__init__(f"{refusal.code}: {refusal.detail}")
         self.refusal = refusal
+        self.replayed = replayed
 
     @property
     def code(self) -> str:

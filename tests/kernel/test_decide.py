@@ -8,6 +8,7 @@ from kernel.world import BOUND, GOOD, PATH, W, X, after, ask, at, new, outcome
 from pointsman import Event, Machine, Principal, State, Task, Tasks, Verdict, check, computed, guard, note, optional, owner
 from pointsman.kernel.bound import Bound, Judgement
 from pointsman.kernel.decide import Accept, NeedChecks, Proposal, Refuse, create, decide
+from pointsman.kernel.refuse import allowed
 from pointsman.kernel.rules import ANONYMOUS
 from pointsman.kernel.task import apply
 
@@ -127,8 +128,15 @@ def test_sessions_are_compared_when_both_name_one() -> None:
 def test_anonymous_never_owns_and_never_counts_as_contributor() -> None:
     anonymous = Principal(ANONYMOUS, "person")
     assert outcome(ask(new(), "claim", anonymous)) == "invalid"
-    assert outcome(ask(at("awaiting_approval"), "approve", anonymous)) == "approved"
-    assert ANONYMOUS not in after(at("awaiting_approval"), "approve", anonymous).contributors
+    assert outcome(ask(at("awaiting_approval"), "approve", anonymous, strict=False)) == "approved"
+    assert ANONYMOUS not in after(at("awaiting_approval"), "approve", anonymous, strict=False).contributors
+
+
+def test_through_a_strict_door_nobody_owns_or_decides_without_a_name() -> None:
+    anonymous = Principal(ANONYMOUS, "person")
+    for event in ("approve", "reject", "fail"):
+        assert outcome(ask(at("awaiting_approval"), event, anonymous)) == "invalid"
+    assert allowed(Tasks.definition, at("awaiting_approval"), anonymous) == ()
 
 
 # Faults of a proposal to approve, in the order in which they are judged: each row has all that follow it too.

@@ -24,10 +24,12 @@ from pointsman.store.tasks import Stored
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A committed step (or, at a dry run, one that would be); `refusal` when it was the `otherwise` branch."""
+    """A committed step (or, at a dry run, one that would be); `refusal` when it was the `otherwise` branch, `replayed`
+    when it is an earlier answer to the same request."""
 
     task: Task
     refusal: Refusal | None = None
+    replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Deciding:
         if found is None:
             return None
         self.same_request(found.digest, found.task)
-        return answered(tx, self.registry, self.call.by, found.task, found.version)
+        return replace(answered(tx, self.registry, self.call.by, found.task, found.version), replayed=not look)
 
     def same_request(self, digest: str, task: str) -> None:
         if digest != self.call.request.digest:

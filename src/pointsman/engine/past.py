@@ -16,7 +16,7 @@ from pointsman.kernel.task import Task, apply
 from pointsman.store import feed, history, snapshots
 from pointsman.store.database import Tx
 from pointsman.store.history import Recorded
-from pointsman.store.tasks import FIRST
+from pointsman.store.tasks import Position
 from pointsman.types import Instant, Json, instant
 
 LONG_TEXT = 200
@@ -80,9 +80,8 @@ def task_at(tx: Tx, task_id: str, at: str | Instant) -> Task:
     return at_version(tx, task_id, version)[1]
 
 
-def board(tx: Tx, seq: int, after: Task | None) -> Iterator[Task]:
-    """Every task as of a feed number, in order of creation."""
-    start = FIRST if after is None else (after.created_at, after.id)
+def board(tx: Tx, seq: int, start: Position) -> Iterator[Task]:
+    """Every task as of a feed number that follows `start` in order of creation."""
     while rows := feed.board(tx, seq, start, BOARD_PAGE):
         for task_id, created_at, version in rows:
             yield at_version(tx, task_id, version)[1]
@@ -116,6 +115,7 @@ def difference(one: Task, other: Task) -> dict[str, Json]:
 def _field_difference(name: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Json]:
     before, after = one.get(name), other[name]
     moved: dict[str, Json] = {"from": before, "to": after}
-    if isinstance(before, str) and isinstance(after, str) and max(len(before), len(after)) > LONG_TEXT:
-        moved["text"] = "\n".join(unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm=""))
+    if all(isinstance(value, str | None) for value in (before, after)) and max(len(before or ""), len(after or "")) > LONG_TEXT:
+        lines = (before or "").splitlines(), (after or "").splitlines()
+        moved["text"] = "\n".join(unified_diff(*lines, "before", "after", lineterm=""))
     return moved

@@ -6,7 +6,7 @@
 inputs and the epoch are what they were; else the proposal ends in `stale_content`.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from pointsman.engine.decision import Asked, Deciding, Done, Pending, answered, explained, find, weighed
@@ -52,17 +52,19 @@ def requested(tx: Tx, deciding: Deciding, look: bool) -> Pending | Done | None:
     if kept is None:
         return None
     deciding.same_request(kept.request_digest, kept.task)
-    return Pending(kept.id, kept.task) if kept.status == "pending" else outcome(tx, deciding.registry, kept)
+    if kept.status == "pending":
+        return Pending(kept.id, kept.task)
+    return replace(outcome(tx, deciding.registry, kept, replayed=not look), replayed=not look)
 
 
-def outcome(tx: Tx, registry: Registry, kept: Kept) -> Done:
+def outcome(tx: Tx, registry: Registry, kept: Kept, *, replayed: bool = False) -> Done:
     """What a settled proposal came to; a refusal is raised."""
     by = _call(kept).by
     if kept.version is not None:
         return answered(tx, registry, by, kept.task, kept.version)
     if kept.refused is not None:
-        raise Refused(refusal_from(kept.refused))
-    raise Refused(Refusal("stale_content", "a newer proposal for this task superseded this one", task=kept.task))
+        raise Refused(refusal_from(kept.refused), replayed=replayed)
+    raise Refused(Refusal("stale_content", "a newer proposal for this task superseded this one", task=kept.task), replayed=replayed)
 
 
 def settled(registry: Registry, proposal_id: str, tx: Tx) -> Done | None:

@@ -1,6 +1,7 @@
 """The verbs that ask for a change: create, claim, propose."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Any
@@ -88,12 +89,14 @@ class Proposing(View):
         answer = yield from durable(partial(units.propose, deciding, wanted, proposal))
         if isinstance(answer, Done):
             return answer
+        made_before = answer.asked is None
         outcome = self.engine.settling.outcome(answer)
         done = yield from (self._elsewhere(answer, wait_s) if outcome is None else _awaited(outcome, wait_s))
         if done is None:
             detail = "a required check is still running; the proposal goes on, ask for it by its id"
-            raise Refused(Refusal("evidence_pending", detail, task=answer.task, extra={"proposal": answer.proposal}))
-        return done
+            extra = {"proposal": answer.proposal}
+            raise Refused(Refusal("evidence_pending", detail, task=answer.task, extra=extra), replayed=made_before)
+        return replace(done, replayed=made_before)
 
     def _elsewhere(self, proposal: Pending, wait_s: float | None) -> Steps[Done | None]:
         """The outcome of a proposal that another process works on."""
@@ -126,5 +129,5 @@ def _awaited(outcome: Any, wait_s: float | None) -> Steps[Done | None]:
 
 def _accepted(done: Done) -> Task:
     if done.refusal is not None:
-        raise Refused(done.refusal)
-    return done.task
+        raise Refused(done.refusal, replayed=done.replayed)
+    return replace(done.task, replayed=True) if done.replayed else done.task

@@ -1,7 +1,6 @@
 """The verbs that only look: tasks now and then, lists, history, the feed, proposals, reports."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -20,7 +19,7 @@ from pointsman.store import feed, history, refusals, tasks
 from pointsman.store.database import Tx
 from pointsman.store.history import Audited
 from pointsman.store.refusals import Logged
-from pointsman.store.tasks import Filter, Order
+from pointsman.store.tasks import FIRST, Filter, Order, Position, position
 from pointsman.types import Instant, Json
 
 Entries = list[Entry]
@@ -31,9 +30,11 @@ LOOK_S = 0.1
 
 class Reading(View):
     @verb
-    def get(self, id: Id, *, version: int | None = None, at: str | Instant | None = None, by: By | None = None) -> Steps[Task]:
+    def get(
+        self, id: Id, *, version: int | None = None, at: str | Instant | None = None, by: By | None = None, session: str | None = None
+    ) -> Steps[Task]:
         """A task as it is, as it was at a version, or as it was at a time or feed number (`"#57"`). With `by`,
-        `allowed` holds the events open to that principal."""
+        `allowed` of the task as it is holds the events open to that principal."""
         typed(("version", version, int | None), ("at", at, str | int | None))
         wanted = task_named(id)
         if version is not None and at is not None:
@@ -43,14 +44,15 @@ class Reading(View):
         if at is not None:
             yield from numbered()
             return (yield Read(lambda tx: past.task_at(tx, wanted, at)))
-        return (yield Read(partial(self._got, wanted, None if by is None else principal(by))))
+        who = None if by is None else principal(by)
+        return (yield Read(lambda tx: self.seen(tx, find(tx, wanted).task, who, session)))
 
-    def _got(self, wanted: str, who: Principal | None, tx: Tx) -> Task:
-        task = find(tx, wanted).task
+    def seen(self, tx: Tx, task: Task, who: Principal | None, session: str | None) -> Task:
+        """A task with what is open to whoever looks."""
         if who is None:
             return task
-        machine = self.engine.registry.bound(tx, task.machine, task.machine_version)
-        return replace(task, allowed=allowed(machine.definition, task, who))
+        definition = self.engine.registry.definition(tx, task.machine, task.machine_version)
+        return task.but(allowed=allowed(definition, task, who, session))
 
     @verb
     def list(
@@ -64,23 +66,29 @@ class Reading(View):
         q: str | None = None,
         order: Order = "created_at",
         limit: int | None = None,
-        after: Task | None = None,
+        after: Task | Position | None = None,
         at: str | Instant | None = None,
+        by: By | None = None,
+        session: str | None = None,
     ) -> Steps[Tasks]:
         """A page of tasks, at most 1,000, that follow `after` in this order, ties by id.
 
         `inbox` is a name: its own open tasks and the unowned ones in the initial state. `open` leaves out final states.
-        `q` are words that must all occur in text fields, case ignored. `at` shows the board as it was, by creation."""
+        `q` are words that must all occur in text fields, case ignored. `at` shows the board as it was, by creation. With
+        `by`, `allowed` of tasks as they are holds the events open to that principal."""
         typed(("machine", machine, str | None), ("owner", owner, str | None), ("q", q, str | None), ("at", at, str | int | None))
         count = page_size(limit)
         wanted = self._filter(machine, state, owner, bool(open), inbox)
         words = (q or "").casefold().split()
         if order not in ("created_at", "updated_at", "priority") or (at is not None and order != "created_at"):
             raise invalid(("order", "created_at, updated_at or priority; the past is in order of creation"))
+        start = _position(after, order)
         if at is None:
-            return (yield Read(lambda tx: _found(tx, wanted, words, order, count, after)))
+            who = None if by is None else principal(by)
+            found = partial(_found, wanted=wanted, words=words, order=order, count=count, start=start)
+            return (yield Read(lambda tx: [self.seen(tx, task, who, session) for task in found(tx)]))
         yield from numbered()
-        return (yield Read(lambda tx: list(islice(self._board(tx, at, wanted, words, after), count))))
+        return (yield Read(lambda tx: list(islice(self._board(tx, at, wanted, words, start), count))))
 
     def _filter(
         self, machine: str | None, state: str | Sequence[str] | None, owner: str | None, is_open: bool, inbox: str | None
@@ -91,18 +99,19 @@ class Reading(View):
         initial = self.machines[machine].initial if machine is not None else None
         return Filter(machine, states, owner, is_open or inbox is not None, inbox, initial)
 
-    def _board(self, tx: Tx, at: str | Instant, wanted: Filter, words: Sequence[str], after: Task | None) -> Iterator[Task]:
+    def _board(self, tx: Tx, at: str | Instant, wanted: Filter, words: Sequence[str], start: Position) -> Iterator[Task]:
         """The board as of a moment, filtered as a list of the present is."""
-        for task in past.board(tx, past.moment(tx, at), after):
-            final = self.engine.registry.bound(tx, task.machine, task.machine_version).definition.state[task.state].final
+        for task in past.board(tx, past.moment(tx, at), start):
+            final = self.engine.registry.definition(tx, task.machine, task.machine_version).state[task.state].final
             if wanted.admits(task, final=final) and _says(task, words):
                 yield task
 
     @verb
-    def as_of(self) -> Steps[int]:
-        """The last feed number, once everything committed has one."""
+    def as_of(self, at: str | Instant | None = None) -> Steps[int]:
+        """The feed number that a moment means; without one the last, once everything committed has a number."""
+        typed(("at", at, str | int | None))
         yield from numbered()
-        return (yield Read(lambda tx: feed.head(tx).seq))
+        return (yield Read(lambda tx: feed.head(tx).seq if at is None else past.moment(tx, at)))
 
     @verb
     def history(self, id: Id | None = None, n: int | None = None, *, before: int | None = None, after: int | None = None) -> Steps[Entries]:
@@ -160,7 +169,7 @@ class Reading(View):
     def decisions(self, id: Id) -> Steps[Sequence[Decided]]:
         """Every decision on a task, oldest first, also those of earlier revisions."""
         wanted = task_named(id)
-        return (yield Read(partial(_decisions, wanted)))
+        return (yield Read(lambda tx: decisions_of(tx, wanted)))
 
     @verb
     def proposal(self, id: Id) -> Steps[Proposed]:
@@ -198,23 +207,30 @@ def _history_of(wanted: str, n: int | None, after: int | None, tx: Tx) -> Entrie
     return _entries(history.of_task(tx, wanted, after or 0, limit=history.LAST if n is None else n))
 
 
-def _decisions(wanted: str, tx: Tx) -> Sequence[Decided]:
+def decisions_of(tx: Tx, wanted: str) -> Sequence[Decided]:
     """Decisions leave a task with their revision; history keeps each in the entry that made it."""
     find(tx, wanted)
     made = [(item.payload or {}).get("changes", {}).get("decisions") for item in history.of_task(tx, wanted, 0)]
     return [Decided(**decisions[-1]) for decisions in made if decisions]
 
 
-def _found(tx: Tx, wanted: Filter, words: Sequence[str], order: Order, count: int, after: Task | None) -> Tasks:
+def _position(after: Task | Position | None, order: Order) -> Position:
+    """Where a page begins."""
+    if after is None:
+        return FIRST
+    return position(after, order) if isinstance(after, Task) else after
+
+
+def _found(tx: Tx, wanted: Filter, words: Sequence[str], order: Order, count: int, start: Position) -> Tasks:
     """A page of the present; with words, as many pages as it takes."""
     if not words:
-        return tasks.page(tx, wanted, order, count, after)
+        return tasks.page(tx, wanted, order, count, start)
     found = Tasks()
-    while page := tasks.page(tx, wanted, order, 1_000, after):
+    while page := tasks.page(tx, wanted, order, 1_000, start):
         found += [task for task in page if _says(task, words)]
         if len(found) >= count or len(page) < 1_000:
             break
-        after = page[-1]
+        start = position(page[-1], order)
     return found[:count]
 
 

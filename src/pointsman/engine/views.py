@@ -1,22 +1,43 @@
-"""A task as JSON, in the shape of contract.md: times in RFC 3339, absent parts null."""
+"""What readers get as JSON: tasks, evidence, decisions and machines, times in RFC 3339, absent parts null."""
 
-from pointsman.kernel.task import Evidence, Task
+from collections.abc import Mapping
+
+from pointsman.errors import Fault
+from pointsman.kernel import forms
+from pointsman.kernel.cautions import cautions
+from pointsman.kernel.chain import digest
+from pointsman.kernel.definition import Definition, export
+from pointsman.kernel.draw import mermaid
+from pointsman.kernel.task import Decided, Evidence, Task
 from pointsman.types import Json, iso
+
+_PLAIN = ("id", "machine", "machine_version", "state", "version", "revision", "digest", "owner", "session", "epoch", "priority")
 
 
 def task_json(task: Task) -> dict[str, Json]:
-    plain = ("id", "machine", "machine_version", "state", "version", "revision", "digest", "owner", "session", "epoch", "priority")
     return {
-        **{name: getattr(task, name) for name in plain},
+        **{name: getattr(task, name) for name in _PLAIN},
+        **_unfilled(),
         "fields": dict(task.fields),
-        "evidence": {name: evidence_json(item) for name, item in task.evidence.items()},
+        "evidence": evidence_json(task.evidence),
         "allowed": list(task.allowed),
         "created_at": iso(task.created_at),
         "updated_at": iso(task.updated_at),
     }
 
 
-def evidence_json(evidence: Evidence) -> dict[str, Json]:
+def _unfilled() -> dict[str, Json]:
+    """Members that no rule of this version fills."""
+    absent = dict.fromkeys(("lease", "parked", "waiting", "dedupe_key", "parent", "run_at", "approvals"))
+    return {**absent, "tags": [], "needs": [], "blocked_by": [], "attempts": {"lost": 0, "error": 0, "deferred": 0}}
+
+
+def evidence_json(evidence: Mapping[str, Evidence]) -> dict[str, Json]:
+    """Evidence by check."""
+    return {name: _judged(item) for name, item in evidence.items()}
+
+
+def _judged(evidence: Evidence) -> dict[str, Json]:
     return {
         "status": evidence.status,
         "reason": evidence.reason,
@@ -25,3 +46,38 @@ def evidence_json(evidence: Evidence) -> dict[str, Json]:
         "by": evidence.by,
         "at": iso(evidence.at),
     }
+
+
+def decided_json(decided: Decided) -> dict[str, Json]:
+    """`shown` is null for a decision that did not name what it judged."""
+    names = ("event", "by", "revision", "digest", "shown", "machine_version", "note")
+    return {**{name: getattr(decided, name) for name in names}, "at": iso(decided.at)}
+
+
+def machine_json(definition: Definition, tasks: Mapping[str, Json]) -> dict[str, Json]:
+    """A served machine: it has no faults, or it would not be served. `tasks` counts by version and state."""
+    form = export(definition)
+    return {
+        "name": definition.name,
+        "version": definition.version,
+        "digest": digest("machine", form),
+        "definition": form,
+        "schema": schema_json(definition),
+        "mermaid": mermaid(definition),
+        "faults": [],
+        "warnings": [fault_json(item) for item in cautions(definition)],
+        "tasks": dict(tasks),
+    }
+
+
+def schema_json(definition: Definition) -> dict[str, Json]:
+    """JSON Schemas: of a task's fields, of the fields that make one, and of what each event takes."""
+    return {
+        "fields": forms.fields(definition),
+        "create": forms.creation(definition),
+        "events": {event.name: forms.arguments(definition, event) for event in definition.events},
+    }
+
+
+def fault_json(fault: Fault) -> dict[str, Json]:
+    return {"code": fault.code, "message": fault.message, "place": fault.place, "line": fault.line}

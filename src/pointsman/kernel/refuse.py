@@ -5,7 +5,7 @@ from typing import Any
 
 from pointsman.errors import Refusal
 from pointsman.kernel.definition import Definition, Event
-from pointsman.kernel.rules import Principal, admits, says
+from pointsman.kernel.rules import ANONYMOUS, Principal, admits, says
 from pointsman.kernel.task import Task
 
 
@@ -53,8 +53,9 @@ def rights(event: Event, task: Task, by: Principal, *, is_owner: bool) -> bool:
 
 def allowed(definition: Definition, task: Task, by: Principal, session: str | None = None) -> tuple[str, ...]:
     """Events open to this caller now: state, ownership and rights hold. Guards and evidence are judged when proposed."""
-    is_owner = owns(task, by, session)
-    return tuple(event.name for event in _open(definition, task) if rights(event, task, by, is_owner=is_owner))
+    is_owner, named = owns(task, by, session), by.name != ANONYMOUS
+    mine = (event for event in _open(definition, task) if named or not event.personal)
+    return tuple(event.name for event in mine if rights(event, task, by, is_owner=is_owner))
 
 
 def _open(definition: Definition, task: Task) -> list[Event]:

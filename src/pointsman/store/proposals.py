@@ -92,3 +92,7 @@ def keep(tx: Tx, proposal_id: str) -> bool:
 
 def after(tx: Tx, last: str, limit: int) -> list[Kept]:
     return [Kept(*row) for row in tx("proposals_after", after=last, limit=limit)]
+
+
+def count_pending(tx: Tx) -> int:
+    return tx("count_pending")[0]

@@ -13,7 +13,10 @@ Order = Literal["created_at", "updated_at", "priority"]
 PRIORITY_STEP = minutes(1)
 """One step of priority is worth this much waiting, so a higher one goes ahead and nothing starves."""
 
-FIRST = (-(2**63), "")
+Position = tuple[Instant, str]
+"""A place in an ordered list: the value it is ordered by, and the id that breaks ties."""
+
+FIRST: Position = (-(2**63), "")
 JSON_COLUMNS = ("fields", "evidence", "contributors", "decisions")
 COLUMNS = (
     "key",
@@ -35,11 +38,16 @@ class Stored:
 
 
 def stored(row: Row) -> Stored:
-    values = dict(zip(COLUMNS, row, strict=False))
-    key, head = values.pop("key"), values.pop("head")
-    texts = {name: values[name] for name in JSON_COLUMNS}
-    values |= {name: parsed(name, parse(text)) for name, text in texts.items()}
-    return Stored(key, Task(**values), head, texts)
+    members = dict(zip(COLUMNS, row, strict=False))
+    key, head = members.pop("key"), members.pop("head")
+    texts = {name: members[name] for name in JSON_COLUMNS}
+    for name, text in texts.items():
+        members[name] = _NOTHING[name] if text in ("{}", "[]") else parsed(name, parse(text))
+    members["allowed"] = ()
+    return Stored(key, Task.of(members), head, texts)
+
+
+_NOTHING: Mapping[str, Any] = {name: parsed(name, {} if name in ("fields", "evidence") else []) for name in JSON_COLUMNS}
 
 
 def place(task: Task) -> Instant:
@@ -49,11 +57,11 @@ def place(task: Task) -> Instant:
 
 def columns(task: Task, *, final: bool, head: str, before: Stored | None = None) -> dict[str, Any]:
     """A task as the parameters of its row. What a step left alone keeps the text it had."""
-    values = {name: getattr(task, name) for name in _KEPT}
+    members = task.__dict__
+    values = {name: members[name] for name in _KEPT}
     for name in JSON_COLUMNS:
-        member = getattr(task, name)
-        kept = before is not None and member is getattr(before.task, name)
-        values[name] = before.texts[name] if before is not None and kept else canonical(plain(member))
+        kept = before is not None and members[name] is before.task.__dict__[name]
+        values[name] = before.texts[name] if before is not None and kept else canonical(plain(members[name]))
     return values | {"final": int(final), "head": head}
 
 
@@ -107,9 +115,12 @@ class Filter:
         )
 
 
-def page(tx: Tx, wanted: Filter, order: Order, limit: int, after: Task | None) -> list[Task]:
-    """Up to `limit` tasks that follow `after` in this order, ties by id."""
-    start = FIRST if after is None else (place(after) if order == "priority" else getattr(after, order), after.id)
+def position(task: Task, order: Order) -> Position:
+    return place(task) if order == "priority" else getattr(task, order), task.id
+
+
+def page(tx: Tx, wanted: Filter, order: Order, limit: int, start: Position) -> list[Task]:
+    """Up to `limit` tasks that follow `start` in this order, ties by id."""
     rows = tx(
         f"list_{'open_' if wanted.open else ''}by_{order}",
         after=start[0],
@@ -122,3 +133,13 @@ def page(tx: Tx, wanted: Filter, order: Order, limit: int, after: Task | None) -
         limit=limit,
     )
     return [stored(row).task for row in rows]
+
+
+def counted(tx: Tx) -> list[tuple[str, int, str, int]]:
+    """(machine, version, state, count) of all tasks. Reads every row."""
+    return tx("count_tasks")
+
+
+def waiting(tx: Tx) -> list[tuple[str, str, int]]:
+    """(machine, state, count) of the open tasks that nobody owns. Reads an index."""
+    return tx("count_waiting")

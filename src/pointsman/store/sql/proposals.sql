@@ -58,3 +58,9 @@ FROM proposals
 WHERE id > :after
 ORDER BY id
 LIMIT :limit;
+
+-- name: count_pending :one
+-- How many proposals wait for their checks.
+SELECT count(*) AS pending
+FROM proposals
+WHERE status = 'pending';

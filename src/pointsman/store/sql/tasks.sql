@@ -121,3 +121,18 @@ WHERE final = 0
     AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
 ORDER BY place, id
 LIMIT :limit;
+
+-- name: count_tasks :many
+-- Tasks of each machine version by state.
+SELECT machine, machine_version, state, count(*) AS tasks
+FROM tasks
+GROUP BY machine, machine_version, state
+ORDER BY machine, machine_version, state;
+
+-- name: count_waiting :many
+-- Open tasks that nobody owns, by machine and state.
+SELECT machine, state, count(*) AS tasks
+FROM tasks
+WHERE final = 0 AND owner IS NULL
+GROUP BY machine, state
+ORDER BY machine, state;
