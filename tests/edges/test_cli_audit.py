@@ -40,7 +40,7 @@ def exported(cli: Cli, *flags: str) -> list[Any]:
 
 def test_entries_are_exported_by_whom_of_what_and_when(cli: Cli, approved: str, monkeypatch: pytest.MonkeyPatch) -> None:
     entries = cli("task", "history", "--json").data["entries"]
-    monkeypatch.setattr("pointsman.cli.audit._PAGE", 2)
+    monkeypatch.setattr("pointsman.cli.paging.PAGE", 2)
     assert exported(cli) == entries
     assert exported(cli, "-n", "3") == entries[:3]
     assert exported(cli, "--actor", "w") == entries[1:4]

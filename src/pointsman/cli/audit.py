@@ -1,20 +1,14 @@
 """`pointsman audit …`: the facts of a task, and entries of the whole board, for whoever has to show them to somebody."""
 
-from collections.abc import Iterator
-from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from pointsman.app import opened
-from pointsman.cli import options, output, views
+from pointsman.cli import options, output, paging, views
 from pointsman.config import settings
-from pointsman.engine.pointsman import Pointsman
-from pointsman.engine.queries import Entry
 from pointsman.errors import invalid
 from pointsman.types import Instant, instant
-
-_PAGE = 1_000
 
 app = typer.Typer(help="Show what happened, to somebody who was not there.", rich_markup_mode=None)
 
@@ -73,9 +67,9 @@ def export(
     Each has the members that `task history --json` shows. For a record that can be verified by itself, see `db export`.
     """
     config = settings(db=db, work=work)
-    times = {"start": _time("--from", start), "end": _time("--to", end)}
+    wanted = {"actor": actor, "event": event, "start": _time("--from", start), "end": _time("--to", end)}
     with opened(config, publish=False) as pm:
-        for entry in _pages(pm, limit, actor=actor, event=event, **times):
+        for entry in paging.entries(lambda before, size: pm.audit(**wanted, before=before, limit=size), limit):
             output.as_json(entry.as_json(), indent=None)
 
 
@@ -84,11 +78,3 @@ def _time(flag: str, text: str | None) -> Instant | None:
         return None if text is None else instant(text)
     except (ValueError, OverflowError):
         raise invalid((flag, "write a time with its offset, such as 2026-01-31T12:00:00Z")) from None
-
-
-def _pages(pm: Pointsman, limit: int | None, **wanted: Any) -> Iterator[Entry]:
-    """Entries page by page, each from before the last of the page before."""
-    before, left, page = None, limit, partial(pm.audit, **wanted)
-    while left != 0 and (found := page(before=before, limit=_PAGE if left is None else min(left, _PAGE))):
-        yield from found
-        before, left = found[-1].seq, None if left is None else left - len(found)

@@ -34,7 +34,7 @@ def verify(
     config = settings(db=db, work=work, json=json)
     known = None if head is None else heads.read(head)
     with opened(config, publish=False) as pm:
-        new = pm.head()
+        new = {} if write_head is None else pm.head()
         report = pm.verify(known)
     kept = write_head if report.ok else None
     if kept is not None:
