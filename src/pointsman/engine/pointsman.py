@@ -10,6 +10,7 @@ from pointsman.engine import export, verify
 from pointsman.engine.chance import entropy, wall_clock
 from pointsman.engine.door import Door
 from pointsman.engine.duties import Duties
+from pointsman.engine.judges import Judges, by_model
 from pointsman.engine.past import numbered
 from pointsman.engine.proposing import Proposing
 from pointsman.engine.record import Chance
@@ -49,8 +50,9 @@ class Pointsman(Verbs):
         clock: Callable[[], Instant] = wall_clock,
         chance: Chance = entropy,
         probe: Probe | None = None,
+        judges: Judges = by_model,
     ):
-        registry = Registry([builtin.Tasks] if machines is None else machines)
+        registry = Registry([builtin.Tasks] if machines is None else machines, judges)
         db = connect(url, clock=clock, create=create, probe=probe)
         try:
             if publish:

@@ -13,7 +13,7 @@ from pointsman.kernel.chain import digest
 from pointsman.kernel.definition import Check, Definition, Function
 from pointsman.kernel.ingest import clean, faults
 from pointsman.kernel.task import Status
-from pointsman.kernel.verdict import Verdict
+from pointsman.kernel.verdict import NoVerdict, Verdict
 from pointsman.types import Fields, Json
 
 FunctionKey = tuple[str, str, int]
@@ -50,6 +50,8 @@ class Bound:
         """Run a check. Only a clear `Verdict` counts; anything else is an error."""
         try:
             return _judgement(self._call("check", check.function)(**inputs))
+        except NoVerdict as error:
+            return errored(str(error), error.detail)
         except Exception as error:  # noqa: BLE001 - an author's code may raise anything; it must not pass
             return errored(f"{type(error).__name__}: {error}")
 
@@ -77,9 +79,10 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def errored(reason: str) -> Judgement:
-    """A judgement that could not be made."""
-    return Judgement("error", clean(f"check error: {reason}")[:REASON_LIMIT])
+def errored(reason: str, detail: Json = None) -> Judgement:
+    """A judgement that could not be made. A `detail` that cannot be stored is left out."""
+    kept = None if faults(detail, "detail") else detail
+    return Judgement("error", clean(f"check error: {reason}")[:REASON_LIMIT], kept)
 
 
 def _judgement(answer: Any) -> Judgement:

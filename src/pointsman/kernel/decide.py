@@ -252,7 +252,7 @@ def _weighed(case: Case, proposed: Task, judged: Judged) -> tuple[Task, tuple[Ne
             evidence[name] = _evidence(judged[key], key, case.now)
         else:
             needs.append(Need(name, inputs, key))
-    return (replace(proposed, evidence=evidence) if evidence != proposed.evidence else proposed), tuple(needs)
+    return (proposed.but(evidence=evidence) if evidence != proposed.evidence else proposed), tuple(needs)
 
 
 def _settled(check: Check, evidence: Evidence | None) -> bool:
@@ -280,14 +280,14 @@ def recorded_refusal(machine: Bound, event: Event, after: Task, by: Principal) -
 def _accept(case: Case, proposed: Task) -> Accept:
     target = case.event.target(case.task.state)
     assert target is not None, "in_state has said so"
-    after = _stamped(case, _decided(case, _acquired(case, replace(proposed, state=target))))
+    after = _decided(case, _acquired(case, _moved(case, proposed, target)))
     return _step(case, after, "acquire" if case.event.acquires else "event")
 
 
 def _otherwise(case: Case, proposed: Task) -> Accept:
     """The declared branch of a failed check: the draft and its evidence are kept, the refusal is on record."""
     assert case.event.otherwise is not None
-    after = _stamped(case, replace(proposed, state=case.event.otherwise))
+    after = _moved(case, proposed, case.event.otherwise)
     return _step(case, after, "otherwise", recorded_refusal(case.machine, case.event, after, case.proposal.by))
 
 
@@ -316,9 +316,9 @@ def _proposed(case: Case) -> Task:
         return task
     fields = {**task.fields, **values}
     if all(case.machine.definition.field[name].kind != "content" for name in moved):
-        return replace(task, fields=fields)
+        return task.but(fields=fields)
     contributors = _with(task, case.proposal.by)
-    revised = replace(task, revision=task.revision + 1, decisions=(), contributors=contributors)
+    revised = task.but(revision=task.revision + 1, decisions=(), contributors=contributors)
     return _content(case.machine, revised, fields, case.now)
 
 
@@ -328,7 +328,7 @@ def _content(machine: Bound, task: Task, fields: Fields, now: Instant) -> Task:
     whole = {**fields, **machine.compute(fields)} if definition.computed else fields
     evidence = {check.name: _rejudged(machine, check, whole, task.evidence.get(check.name), now) for check in definition.checks}
     kept = {name: item for name, item in evidence.items() if item is not None}
-    return replace(task, fields=whole, digest=content_digest(definition, whole), evidence=kept)
+    return task.but(fields=whole, digest=content_digest(definition, whole), evidence=kept)
 
 
 def _rejudged(machine: Bound, check: Check, fields: Fields, before: Evidence | None, now: Instant) -> Evidence | None:
@@ -357,8 +357,7 @@ def _acquired(case: Case, task: Task) -> Task:
     if not case.event.acquires:
         return task
     by = case.proposal.by
-    return replace(
-        task,
+    return task.but(
         owner=by.name,
         owner_root=by.root_key,
         session=case.proposal.session,
@@ -384,7 +383,7 @@ def _decided(case: Case, task: Task) -> Task:
         machine_version=task.machine_version,
         note=note,
     )
-    return replace(task, decisions=(*task.decisions, made))
+    return task.but(decisions=(*task.decisions, made))
 
 
 def _with(task: Task, by: Principal) -> tuple[str, ...]:
@@ -393,5 +392,5 @@ def _with(task: Task, by: Principal) -> tuple[str, ...]:
     return (*task.contributors, by.root_key)
 
 
-def _stamped(case: Case, task: Task) -> Task:
-    return replace(task, version=case.task.version + 1, updated_at=case.now)
+def _moved(case: Case, proposed: Task, state: str) -> Task:
+    return proposed.but(state=state, version=case.task.version + 1, updated_at=case.now)
