@@ -12,7 +12,7 @@ from pointsman.engine.verify import Report
 from pointsman.errors import FAILED
 
 Head = Annotated[
-    Path | None, options.flag("--head", metavar="FILE", help="A head kept from before: nothing behind it may be missing or changed.")
+    Path | None, options.flag("--head", metavar="FILE", help="A head kept from before: nothing up to it may be missing or changed.")
 ]
 WriteHead = Annotated[
     Path | None, options.flag("--write-head", metavar="FILE", help="When all is well, write the feed's head here. Keep it elsewhere.")
