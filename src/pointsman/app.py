@@ -25,10 +25,10 @@ class WorkFileError(Exception):
         super().__init__(f"{path}, line {line}: {message}" if line else f"{path}: {message}")
 
 
-def opened(config: Config, *, create: bool = False, publish: bool = True, door: Door = CLI) -> Pointsman:
+def opened(config: Config, *, create: bool = False, publish: bool = True, duties: bool = False, door: Door = CLI) -> Pointsman:
     """The engine on the configured database. Importing the work file happens first and touches no database; a command
-    that only reads does not publish its machines there."""
-    return Pointsman(config.db, machines(config.work), create=create, publish=publish).through(door)
+    that only reads does not publish its machines there; one that serves runs the duties of a server."""
+    return Pointsman(config.db, machines(config.work), create=create, publish=publish, duties=duties).through(door)
 
 
 def machines(work: Path | None) -> Sequence[type[Machine]] | None:

@@ -40,7 +40,7 @@ def serve(
         raise invalid(("serve", f"needs {exc.name}, which is not installed: pip install 'pointsman[serve]'")) from exc
     if not is_loopback(config.host):
         raise invalid(("--host", NO_KEYS))
-    with opened(config, create=True) as pm:
+    with opened(config, create=True, duties=True) as pm:
         output.note(OPEN_MODE)
         http_serve(pm, config.host, config.port, lambda ready: _ready(ready, json=config.json))
 

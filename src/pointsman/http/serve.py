@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TypedDict
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import invalid
@@ -35,7 +36,8 @@ def serve(pm: Pointsman, host: str = "127.0.0.1", port: int = 8470, ready: Calla
     listener = bind(host, port)
     name = f"[{host.strip('[]')}]" if ":" in host else host
     where = Ready(url=f"http://{name}:{listener.getsockname()[1]}", pid=os.getpid(), db=pm.engine.db.url)
-    Server(settings(pm), lambda: ready(where) if ready else None).run([listener])
+    api = app(pm)
+    Server(settings(api), lambda: ready(where) if ready else None, api.feed.close).run([listener])
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -57,9 +59,9 @@ def bind(host: str, port: int) -> socket.socket:
         raise OSError(error.errno, f"{host}:{port} cannot be listened on ({error.strerror}); --port 0 takes a free one") from error
 
 
-def settings(pm: Pointsman) -> uvicorn.Config:
+def settings(api: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
-        app(pm),
+        api,
         http=Bounded,
         ws="none",
         proxy_headers=False,
@@ -75,16 +77,21 @@ def settings(pm: Pointsman) -> uvicorn.Config:
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, except that it tells when it is ready, and that a signal asked for ends in a normal return
-    and not in death by that signal."""
+    """uvicorn's server, except that it tells when it is ready and when it stops, and that a signal asked for ends in a
+    normal return and not in death by that signal."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]):
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None], stopping: Callable[[], None]):
         super().__init__(config)
         self._started = started
+        self._stopping = stopping
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._stopping()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
