@@ -86,7 +86,9 @@ def examine(tx: Tx, registry: Registry, proposal_id: str) -> Pending | None:
 
 
 def settle(tx: Tx, registry: Registry, chance: Chance, proposal_id: str, judged: kernel.Judged) -> Done:
-    """Decide a pending proposal, now that its checks have spoken, and write its outcome with the step. Twice is once."""
+    """Decide a pending proposal, now that its checks have spoken, and write its outcome with the step. Twice is once:
+    the proposal is read again once its task is locked, since somebody may just have settled it."""
+    find(tx, found_proposal(tx, proposal_id).task)
     kept = found_proposal(tx, proposal_id)
     if kept.status != "pending":
         return outcome(tx, registry, kept)

@@ -47,20 +47,21 @@ class Pointsman(Verbs):
         create: bool = True,
         publish: bool = True,
         duties: bool = False,
-        clock: Callable[[], Instant] = wall_clock,
+        clock: Callable[[], Instant] | None = None,
         chance: Chance = entropy,
         probe: Probe | None = None,
         judges: Judges = by_model,
     ):
         registry = Registry([Tasks] if machines is None else machines, judges)
-        db = connect(url, clock=clock, create=create, probe=probe)
+        time = wall_clock if clock is None else clock
+        db = connect(url, clock=time, server_clock=clock is None, create=create, probe=probe)
         try:
             if publish:
                 registry.publish(db)
         except BaseException:
             db.close()
             raise
-        super().__init__(Engine(db, registry, chance, clock), PYTHON)
+        super().__init__(Engine(db, registry, chance, time), PYTHON)
         self._duties = Duties(self.engine) if duties else None
 
     @property

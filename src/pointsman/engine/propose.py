@@ -63,7 +63,7 @@ def claim(deciding: Deciding, machine: str, task_id: str | None, proposal: Propo
         return done
     found = _waiting(deciding.registry, tx, machine) if task_id is None else find(tx, task_id)
     if found is None:
-        return None
+        return deciding.replayed(tx, look)
     if found.task.machine != machine:
         raise Refused(Refusal("unknown_task", f"no task of machine {machine} has this id", task=found.task.id))
     case = _case(deciding, tx, found, proposal)
@@ -90,8 +90,7 @@ def _case(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal) -> Case
 
 def _waiting(registry: Registry, tx: Tx, machine: str) -> Stored | None:
     """The first in line over the initial states of all versions."""
-    heads = [tasks.next_claimable(tx, machine, state) for state in sorted(registry.initial_states(tx, machine))]
-    return min((head for head in heads if head is not None), key=lambda head: (tasks.place(head.task), head.key), default=None)
+    return tasks.next_claimable(tx, machine, sorted(registry.initial_states(tx, machine)))
 
 
 def _acquiring(bound: Bound, task: Task) -> str:

@@ -92,13 +92,17 @@ class Pause:
 
 
 def durable(unit: Callable[[Tx, bool], T]) -> Steps[T]:
-    """Run a unit; when its COMMIT is unknown, run it again: `unit(tx, True)` first looks for its own request."""
+    """Run a unit; when its COMMIT is unknown, run it again: `unit(tx, True)` first looks for its own request. Unless that
+    is answered, nobody knows."""
     try:
         return (yield Write(lambda tx: unit(tx, False)))
     except StoreError as error:
         if error.outcome != "unknown":
             raise
-    return (yield Write(lambda tx: unit(tx, True)))
+    try:
+        return (yield Write(lambda tx: unit(tx, True)))
+    except StoreError as error:
+        raise StoreError(error.code, error.detail, "unknown") from error
 
 
 def drive(steps: Steps[T], db: Database) -> T:

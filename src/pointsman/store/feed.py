@@ -31,13 +31,14 @@ def head(tx: Tx) -> Head:
 
 def waits(tx: Tx) -> bool:
     """Whether committed entries have no number yet."""
-    return bool(tx("unnumbered", after=head(tx).entry, limit=1))
+    return bool(tx("feed_waits")[0])
 
 
 def number(tx: Tx) -> int:
     """Number a batch of committed entries; how many. The time of the feed never runs backwards."""
+    tx("lock_feed")
     last = head(tx)
-    rows = tx("unnumbered", after=last.entry, limit=BATCH)
+    rows = tx("unnumbered", limit=BATCH)
     for entry, task, version, at, entry_hash in rows:
         seq = last.seq + 1
         last = Head(seq, entry, max(last.at, at), chained(last.hash, seq, entry_hash))

@@ -9,11 +9,12 @@ import apsw
 
 from pointsman.errors import StoreError
 from pointsman.store import migrate, sqlite_backup, sqlite_commit
+from pointsman.store.binding import RisingClock
 from pointsman.store.database import Probe, Tx
 from pointsman.store.sqlite_commit import Committer, seat, unwatched
 from pointsman.store.sqlite_file import Connection, File, busy, claim, fault, locate, unavailable
 from pointsman.store.sqlite_readers import Readers
-from pointsman.store.sqlite_tx import ProbedTransaction, RisingClock, Transaction
+from pointsman.store.sqlite_tx import ProbedTransaction, Transaction
 from pointsman.store.sqlite_writer import Writer
 from pointsman.store.statements import Statement
 from pointsman.types import Instant

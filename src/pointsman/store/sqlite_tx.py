@@ -1,41 +1,16 @@
 """What a unit of work holds while it runs: named statements on one SQLite connection, and the time."""
 
-from collections.abc import Callable, Mapping
-from math import isfinite
-from threading import Lock
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import Any
 
 import apsw
 
 from pointsman.errors import StoreError
-from pointsman.store.database import Probe, Row
+from pointsman.store.binding import ANSWERS, PLAIN, ended, refuse_misfits
+from pointsman.store.database import Probe
 from pointsman.store.sqlite_file import Connection, fault
 from pointsman.store.statements import Statement
 from pointsman.types import Instant
-
-PLAIN = frozenset({int, str, bytes, type(None)})
-"""What a parameter may be, exactly: SQLite would take True for 1. A float may be bound too, but not NaN: it would become NULL."""
-
-
-def _none(name: str, rows: list[Row]) -> None:
-    return None
-
-
-def _one(name: str, rows: list[Row]) -> Row:
-    if len(rows) != 1:
-        raise LookupError(f"{name} found {len(rows)} rows where one is")
-    return rows[0]
-
-
-def _one_or_none(name: str, rows: list[Row]) -> Row | None:
-    return _one(name, rows) if rows else None
-
-
-def _many(name: str, rows: list[Row]) -> list[Row]:
-    return rows
-
-
-ANSWERS: Mapping[str, Callable[[str, list[Row]], Any]] = {":none": _none, ":one": _one, ":one?": _one_or_none, ":many": _many}
 
 
 class Transaction:
@@ -53,11 +28,11 @@ class Transaction:
     def __call__(self, statement: str, /, **parameters: Any) -> Any:
         found = self._statements[statement]
         if len(parameters) != len(found.parameters) or not PLAIN.issuperset(map(type, parameters.values())):
-            _refuse_misfits(found, parameters)
+            refuse_misfits(statement, found.parameters, parameters)
         try:
             rows = self._execute(found.sql, parameters).fetchall()
         except KeyError:
-            _refuse_misfits(found, parameters)
+            refuse_misfits(statement, found.parameters, parameters)
             raise
         except apsw.Error as error:
             if failed := self._fault(error):
@@ -66,7 +41,7 @@ class Transaction:
         return ANSWERS[found.shape](statement, rows)
 
     def end(self) -> None:
-        self._execute = _ended
+        self._execute = ended
 
     def _fault(self, error: apsw.Error) -> StoreError | None:
         """With the transaction gone, a next statement would commit on its own: there will be none."""
@@ -89,34 +64,3 @@ class ProbedTransaction(Transaction):
         answer = super().__call__(statement, **parameters)
         self._probe(f"after:{statement}")
         return answer
-
-
-class RisingClock:
-    """A clock that never runs backwards for whoever asks it, in whatever thread."""
-
-    def __init__(self, clock: Callable[[], Instant]):
-        self._clock = clock
-        self._lock = Lock()
-        self._last: Instant = 0
-
-    def __call__(self) -> Instant:
-        with self._lock:
-            self._last = max(self._last, self._clock())
-            return self._last
-
-
-def _ended(*_: Any) -> NoReturn:
-    raise RuntimeError("the transaction has ended")
-
-
-def _refuse_misfits(statement: Statement, parameters: Mapping[str, Any]) -> None:
-    """A TypeError for names that are not the statement's, or values that cannot be bound. It never shows a value."""
-    if set(parameters) != set(statement.parameters):
-        raise TypeError(f"{statement.name} takes ({', '.join(statement.parameters)}) and was given ({', '.join(parameters)})")
-    wrong = [f"{name} is {type(value).__name__}" for name, value in parameters.items() if not _bindable(value)]
-    if wrong:
-        raise TypeError(f"{statement.name}: {', '.join(wrong)}; int, finite float, str, bytes and None can be bound")
-
-
-def _bindable(value: object) -> bool:
-    return type(value) in PLAIN or (type(value) is float and isfinite(value))

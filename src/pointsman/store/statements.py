@@ -19,7 +19,7 @@ DIALECTS = ("sqlite", "postgres")
 
 _HEADER = re.compile(r"--\s*name:(.*)")
 _TITLE = re.compile(r"(?P<name>[a-z]\w*)(?:@(?P<dialect>\w+))?\s+(?P<shape>\S+)")
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"""(?P<comment>--[^\n]*|/\*.*?\*/) | '(?:[^']|'')*' | "(?:[^"]|"")*" | (?<!:):(?P<parameter>[A-Za-z_]\w*) | (?P<end>;) | \S""",
     re.VERBOSE | re.DOTALL,
 )
@@ -113,7 +113,7 @@ def _split(body: list[str]) -> tuple[str, str]:
 
 def _single(name: str, text: str) -> tuple[str, tuple[str, ...]]:
     """The statement without its semicolon, and its parameters; a ValueError unless there is exactly one statement."""
-    tokens = [token for token in _TOKEN.finditer(text) if not token["comment"]]
+    tokens = [token for token in TOKEN.finditer(text) if not token["comment"]]
     if not tokens or tokens[0]["end"]:
         raise ValueError(f"{name} holds no statement")
     end = next((token.start() for token in tokens if token["end"]), len(text))

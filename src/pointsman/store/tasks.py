@@ -1,6 +1,6 @@
 """The tasks table: the current row of each task, which folding its history must give back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -70,9 +70,14 @@ def find(tx: Tx, task_id: str) -> Stored | None:
     return None if row is None else stored(row)
 
 
-def next_claimable(tx: Tx, machine: str, state: str) -> Stored | None:
-    row = tx("next_claimable", machine=machine, state=state)
-    return None if row is None else stored(row)
+def next_claimable(tx: Tx, machine: str, states: Iterable[str]) -> Stored | None:
+    """The first in line over several states, locked. Rows that others hold are passed over, and waited for only when
+    there is nothing else: who holds one may yet give it back."""
+    for statement in ("next_claimable", "next_claimable_at_last"):
+        heads = [stored(row) for state in states if (row := tx(statement, machine=machine, state=state)) is not None]
+        if heads:
+            return min(heads, key=lambda head: (place(head.task), head.key))
+    return None
 
 
 def add(tx: Tx, task: Task, *, final: bool, head: str) -> int:

@@ -5,15 +5,44 @@ FROM feed
 ORDER BY seq DESC
 LIMIT 1;
 
--- name: unnumbered :many
+-- name: lock_feed@sqlite :none
+-- Whoever writes is alone.
+SELECT 0;
+
+-- name: lock_feed@postgres :none
+-- One at a time gives numbers.
+SELECT pg_advisory_xact_lock(1347373390, 2);
+
+-- name: feed_waits@sqlite :one
+-- Whether committed entries have no feed number yet.
+SELECT EXISTS (
+    SELECT 1 FROM entries WHERE key > coalesce((SELECT entry FROM feed ORDER BY seq DESC LIMIT 1), 0)
+) AS waits;
+
+-- name: feed_waits@postgres :one
+SELECT EXISTS (SELECT 1 FROM unnumbered) AS waits;
+
+-- name: unnumbered@sqlite :many
 -- Committed entries that have no feed number yet, in the order of their commit.
 SELECT e.key, e.task, e.version, e.at, e.hash
 FROM entries AS e
-WHERE e.key > :after
+WHERE e.key > coalesce((SELECT entry FROM feed ORDER BY seq DESC LIMIT 1), 0)
 ORDER BY e.key
 LIMIT :limit;
 
--- name: add_feed :none
+-- name: unnumbered@postgres :many
+-- An entry may be committed after others with higher keys; those of one task are committed in order.
+SELECT e.key, e.task, e.version, e.at, e.hash
+FROM unnumbered AS u
+JOIN entries AS e ON e.key = u.entry
+ORDER BY u.entry
+LIMIT :limit;
+
+-- name: add_feed@sqlite :none
+INSERT INTO feed (seq, task, version, entry, at, hash) VALUES (:seq, :task, :version, :entry, :at, :hash);
+
+-- name: add_feed@postgres :none
+WITH numbered AS (DELETE FROM unnumbered WHERE entry = :entry)
 INSERT INTO feed (seq, task, version, entry, at, hash) VALUES (:seq, :task, :version, :entry, :at, :hash);
 
 -- name: feed_at :one?

@@ -1,4 +1,4 @@
--- name: add_entry :one
+-- name: add_entry@sqlite :one
 INSERT INTO entries (
     task, version, at, kind, event, from_state, to_state, by, session, door, auth, epoch, payload_digest, request_key,
     request_digest, format, previous, hash
@@ -7,6 +7,22 @@ INSERT INTO entries (
     :request_digest, :format, :previous, :hash
 )
 RETURNING key;
+
+-- name: add_entry@postgres :one
+-- Its feed number comes later, and not in the order of keys.
+WITH added AS (
+    INSERT INTO entries (
+        task, version, at, kind, event, from_state, to_state, by, session, door, auth, epoch, payload_digest, request_key,
+        request_digest, format, previous, hash
+    ) VALUES (
+        :task, :version, :at, :kind, :event, :from_state, :to_state, :by, :session, :door, :auth, :epoch, :payload_digest, :request_key,
+        :request_digest, :format, :previous, :hash
+    )
+    RETURNING key
+), waiting AS (
+    INSERT INTO unnumbered (entry) SELECT key FROM added
+)
+SELECT key FROM added;
 
 -- name: add_payload :none
 INSERT INTO payloads (entry, nonce, body) VALUES (:entry, :nonce, :body);
@@ -47,10 +63,10 @@ JOIN entries AS e ON e.key = f.entry
 JOIN tasks AS t ON t.key = e.task
 LEFT JOIN payloads AS p ON p.entry = e.key
 WHERE f.seq < :before
-    AND (:actor IS NULL OR e.by = :actor)
-    AND (:event IS NULL OR e.event = :event)
-    AND (:start IS NULL OR e.at >= :start)
-    AND (:end IS NULL OR e.at < :end)
+    AND (e.by = :actor OR :actor IS NULL)
+    AND (e.event = :event OR :event IS NULL)
+    AND (e.at >= :start OR :start IS NULL)
+    AND (e.at < :end OR :end IS NULL)
 ORDER BY f.seq DESC
 LIMIT :limit;
 
@@ -67,7 +83,7 @@ WHERE f.seq > :after
 ORDER BY f.seq
 LIMIT :limit;
 
--- name: stray_entries :many
+-- name: stray_entries@sqlite :many
 -- Entries that belong to no task, and payloads that belong to no entry.
 SELECT 'entry' AS what, e.key AS key
 FROM entries AS e
@@ -78,4 +94,23 @@ SELECT 'payload' AS what, p.entry AS key
 FROM payloads AS p
 LEFT JOIN entries AS e ON e.key = p.entry
 WHERE e.key IS NULL
+ORDER BY what, key;
+
+-- name: stray_entries@postgres :many
+-- Also entries that neither have a feed number nor wait for one.
+SELECT 'entry' AS what, e.key AS key
+FROM entries AS e
+LEFT JOIN tasks AS t ON t.key = e.task
+WHERE t.key IS NULL
+UNION ALL
+SELECT 'payload' AS what, p.entry AS key
+FROM payloads AS p
+LEFT JOIN entries AS e ON e.key = p.entry
+WHERE e.key IS NULL
+UNION ALL
+SELECT 'entry without a feed number' AS what, e.key AS key
+FROM entries AS e
+LEFT JOIN feed AS f ON f.entry = e.key
+LEFT JOIN unnumbered AS u ON u.entry = e.key
+WHERE f.entry IS NULL AND u.entry IS NULL
 ORDER BY what, key;

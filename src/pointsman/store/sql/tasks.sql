@@ -6,13 +6,22 @@ WHERE id = :id
 /*lock*/;
 
 -- name: next_claimable :one?
--- The first unowned task of a machine in its initial state, by place.
+-- The first unowned task of a machine in its initial state, by place. One that somebody is deciding on is passed over.
 SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
 FROM tasks
 WHERE final = 0 AND owner IS NULL AND machine = :machine AND state = :state
 ORDER BY place, key
 LIMIT 1
 /*lock:skip*/;
+
+-- name: next_claimable_at_last :one?
+-- The same, waiting for whoever holds a row: it may be given back.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+FROM tasks
+WHERE final = 0 AND owner IS NULL AND machine = :machine AND state = :state
+ORDER BY place, key
+LIMIT 1
+/*lock*/;
 
 -- name: add_task :one
 INSERT INTO tasks (
@@ -48,14 +57,14 @@ SELECT EXISTS (
 ) AS open_tasks;
 
 -- name: list_by_created_at :many
--- A page in order of creation.
+-- A page in order of creation. `states` is a JSON list of names; a name is in it when taking it out changes the list.
 SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
 FROM tasks
 WHERE (created_at, id) > (:after, :after_id)
-    AND (:machine IS NULL OR machine = :machine)
-    AND (:owner IS NULL OR owner = :owner)
-    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
-    AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
+    AND (machine = :machine OR :machine IS NULL)
+    AND (owner = :owner OR :owner IS NULL)
+    AND (replace(:states, '"' || state || '"', '') <> :states OR :states IS NULL)
+    AND (owner = :inbox OR (owner IS NULL AND state = :initial) OR :inbox IS NULL)
 ORDER BY created_at, id
 LIMIT :limit;
 
@@ -64,10 +73,10 @@ LIMIT :limit;
 SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
 FROM tasks
 WHERE (updated_at, id) > (:after, :after_id)
-    AND (:machine IS NULL OR machine = :machine)
-    AND (:owner IS NULL OR owner = :owner)
-    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
-    AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
+    AND (machine = :machine OR :machine IS NULL)
+    AND (owner = :owner OR :owner IS NULL)
+    AND (replace(:states, '"' || state || '"', '') <> :states OR :states IS NULL)
+    AND (owner = :inbox OR (owner IS NULL AND state = :initial) OR :inbox IS NULL)
 ORDER BY updated_at, id
 LIMIT :limit;
 
@@ -76,10 +85,10 @@ LIMIT :limit;
 SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
 FROM tasks
 WHERE (place, id) > (:after, :after_id)
-    AND (:machine IS NULL OR machine = :machine)
-    AND (:owner IS NULL OR owner = :owner)
-    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
-    AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
+    AND (machine = :machine OR :machine IS NULL)
+    AND (owner = :owner OR :owner IS NULL)
+    AND (replace(:states, '"' || state || '"', '') <> :states OR :states IS NULL)
+    AND (owner = :inbox OR (owner IS NULL AND state = :initial) OR :inbox IS NULL)
 ORDER BY place, id
 LIMIT :limit;
 
@@ -89,10 +98,10 @@ SELECT key, id, machine, machine_version, state, version, revision, digest, fiel
 FROM tasks
 WHERE final = 0
     AND (created_at, id) > (:after, :after_id)
-    AND (:machine IS NULL OR machine = :machine)
-    AND (:owner IS NULL OR owner = :owner)
-    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
-    AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
+    AND (machine = :machine OR :machine IS NULL)
+    AND (owner = :owner OR :owner IS NULL)
+    AND (replace(:states, '"' || state || '"', '') <> :states OR :states IS NULL)
+    AND (owner = :inbox OR (owner IS NULL AND state = :initial) OR :inbox IS NULL)
 ORDER BY created_at, id
 LIMIT :limit;
 
@@ -102,10 +111,10 @@ SELECT key, id, machine, machine_version, state, version, revision, digest, fiel
 FROM tasks
 WHERE final = 0
     AND (updated_at, id) > (:after, :after_id)
-    AND (:machine IS NULL OR machine = :machine)
-    AND (:owner IS NULL OR owner = :owner)
-    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
-    AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
+    AND (machine = :machine OR :machine IS NULL)
+    AND (owner = :owner OR :owner IS NULL)
+    AND (replace(:states, '"' || state || '"', '') <> :states OR :states IS NULL)
+    AND (owner = :inbox OR (owner IS NULL AND state = :initial) OR :inbox IS NULL)
 ORDER BY updated_at, id
 LIMIT :limit;
 
@@ -115,10 +124,10 @@ SELECT key, id, machine, machine_version, state, version, revision, digest, fiel
 FROM tasks
 WHERE final = 0
     AND (place, id) > (:after, :after_id)
-    AND (:machine IS NULL OR machine = :machine)
-    AND (:owner IS NULL OR owner = :owner)
-    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
-    AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
+    AND (machine = :machine OR :machine IS NULL)
+    AND (owner = :owner OR :owner IS NULL)
+    AND (replace(:states, '"' || state || '"', '') <> :states OR :states IS NULL)
+    AND (owner = :inbox OR (owner IS NULL AND state = :initial) OR :inbox IS NULL)
 ORDER BY place, id
 LIMIT :limit;
 

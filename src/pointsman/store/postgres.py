@@ -1,0 +1,130 @@
+"""A PostgreSQL database: opened or refused, and shared by any number of processes and hosts."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from threading import local
+from typing import TypeVar
+
+import psycopg
+
+from pointsman.errors import StoreError, invalid
+from pointsman.store import migrate, postgres_schema, postgres_units
+from pointsman.store.binding import RisingClock
+from pointsman.store.database import Probe, Tx
+from pointsman.store.postgres_errors import unavailable
+from pointsman.store.postgres_pool import Pool
+from pointsman.store.postgres_server import POOL_SIZE, Patience, Server, locate
+from pointsman.store.postgres_statements import for_reading, for_writing
+from pointsman.store.postgres_units import Kind, Units, reading, unwatched, writing
+from pointsman.store.statements import Statement
+from pointsman.types import Instant
+
+T = TypeVar("T")
+
+CHECK_S = 3600.0
+PATIENCE = Patience()
+CRASH_POINTS: tuple[str, ...] = (*migrate.POINTS, *postgres_units.POINTS)
+"""Every point a probe is called at, apart from those before and after each statement."""
+
+
+def crash_points(statements: Iterable[str]) -> tuple[str, ...]:
+    """Every point a probe is called at in a database that has these statements."""
+    return (*CRASH_POINTS, *(f"{side}:{name}" for name in statements for side in ("before", "after")))
+
+
+def open_postgres(
+    url: str,
+    *,
+    statements: Mapping[str, Statement],
+    asked: Mapping[str, Statement],
+    schema: Sequence[migrate.Migration],
+    clock: Callable[[], Instant] | None,
+    create: bool,
+    probe: Probe | None = None,
+    patience: Patience = PATIENCE,
+    size: int = POOL_SIZE,
+) -> "Postgres":
+    """The database at `url`, brought to the newest `schema`; `create` lets it be made where nothing of ours is.
+
+    A database that is not ours, and a server that does not keep what it acknowledges, is a StoreError."""
+    server = locate(url, patience, for_writing(asked))
+    postgres_schema.migrate(server, schema, create, probe or unwatched)
+    return Postgres(server, statements, size, None if clock is None else RisingClock(clock), probe)
+
+
+class Postgres:
+    """The `Database` of one PostgreSQL database. `close()` finishes what is queued; what comes later is a StoreError."""
+
+    def __init__(
+        self,
+        server: Server,
+        statements: Mapping[str, Statement],
+        size: int,
+        clock: Callable[[], Instant] | None,
+        probe: Probe | None,
+    ):
+        self._server = server
+        self._pool = Pool(server, size)
+        self._units = Units(server, self._pool, clock, probe)
+        self._writing, self._reading = writing(for_writing(statements)), reading(for_reading(statements))
+        self._threads = ThreadPoolExecutor(size, "pointsman-postgres")
+        self._inside = local()
+
+    @property
+    def url(self) -> str:
+        return self._server.url
+
+    def submit(self, unit: Callable[[Tx], T]) -> "Future[T]":
+        return self._queue(self._writing, unit)
+
+    def submit_read(self, unit: Callable[[Tx], T]) -> "Future[T]":
+        return self._queue(self._reading, unit)
+
+    def run(self, unit: Callable[[Tx], T]) -> T:
+        return self._here(self._writing, unit)
+
+    def read(self, unit: Callable[[Tx], T]) -> T:
+        return self._here(self._reading, unit)
+
+    def check(self) -> list[str]:
+        """What PostgreSQL itself does not trust, and rows that cannot be read; nothing when it is sound. Reads every row."""
+        patient = replace(self._server, patience=replace(self._server.patience, statement_s=CHECK_S))
+        session = patient.connect()
+        try:
+            found = [what for (what,) in patient.ask(session, "unsound")]
+            patient.ask(session, "read_every_row")
+        except psycopg.Error as error:
+            found = [error.diag.message_primary or str(error)]
+        finally:
+            session.close()
+        return found
+
+    def backup(self, target: str, *, replace: bool) -> None:
+        how = "pg_dump --format=custom --schema=pointsman, or by a base backup of its server"
+        raise invalid(("backup", f"a PostgreSQL database is copied by its own tools: {how}"))
+
+    def close(self) -> None:
+        self._threads.shutdown()
+        self._pool.close()
+
+    def _queue(self, kind: Kind, unit: Callable[[Tx], T]) -> "Future[T]":
+        try:
+            return self._threads.submit(self._here, kind, unit)
+        except RuntimeError:
+            refused: Future[T] = Future()
+            refused.set_exception(self._closed())
+            return refused
+
+    def _here(self, kind: Kind, unit: Callable[[Tx], T]) -> T:
+        """On this thread. Inside a unit nobody may wait for another: the two could wait for one another's rows."""
+        if getattr(self._inside, "unit", False):
+            raise RuntimeError("inside a unit nobody may wait for another unit: it would never run")
+        self._inside.unit = True
+        try:
+            return self._units.run(kind, unit)
+        finally:
+            self._inside.unit = False
+
+    def _closed(self) -> StoreError:
+        return unavailable(self._server.url, "it is closed")

@@ -1,0 +1,69 @@
+"""Sessions that are kept for the next unit of work. So many are in use at once; who comes later waits, for a while.
+
+A session is made on the thread that needs it, so that what is wrong with the server is told to that caller, at once.
+"""
+
+from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from threading import BoundedSemaphore
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from pointsman.store.postgres_errors import busy, unavailable
+from pointsman.store.postgres_server import Server, Session
+
+
+class Pool:
+    def __init__(self, server: Server, size: int):
+        self._server = server
+        self._room = BoundedSemaphore(size)
+        self._idle: deque[Session] = deque()
+        self._open = True
+
+    @contextmanager
+    def lend(self) -> Generator[Session]:
+        """A session in no transaction; it comes back in none, or is closed."""
+        if not self._room.acquire(timeout=self._server.patience.connection_s):
+            raise busy(self._server.url, "all connections of this process are in use")
+        try:
+            session = self._take()
+            try:
+                yield session
+            finally:
+                self._give(session)
+        finally:
+            self._room.release()
+
+    def forget(self) -> None:
+        """Close what stands idle: one session was found broken, and others may be."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    def close(self) -> None:
+        """Sessions in use close as they come back."""
+        self._open = False
+        self.forget()
+
+    def _take(self) -> Session:
+        if not self._open:
+            raise unavailable(self._server.url, "it is closed")
+        with suppress(IndexError):
+            return self._idle.pop()
+        return self._server.connect()
+
+    def _give(self, session: Session) -> None:
+        if self._clean(session) and self._open:
+            self._idle.append(session)
+        else:
+            session.close()
+
+    def _clean(self, session: Session) -> bool:
+        """Roll back what was left; a session that cannot be cleaned is not used again."""
+        state = session.info.transaction_status
+        if state in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
+            with suppress(psycopg.Error):
+                session.execute("ROLLBACK")
+        return not session.closed and session.info.transaction_status == TransactionStatus.IDLE

@@ -1,0 +1,81 @@
+-- What is asked of the PostgreSQL server itself; SQLite has nothing like it.
+
+-- name: settle_session :one
+-- The deadlines of a session, where its names are looked up, and what its durability rests on.
+SELECT
+    set_config('statement_timeout', :statement_ms, false) AS statement_timeout,
+    set_config('lock_timeout', :lock_ms, false) AS lock_timeout,
+    set_config('idle_in_transaction_session_timeout', :idle_ms, false) AS idle_timeout,
+    set_config('search_path', 'pointsman', false) AS search_path,
+    current_setting('server_version_num') AS server_version,
+    current_setting('fsync') AS fsync,
+    current_setting('synchronous_commit') AS synchronous_commit,
+    current_setting('server_encoding') AS encoding;
+
+-- name: clock :one
+-- The server's time in µs, whatever moment the transaction began at.
+SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint) AS now;
+
+-- name: mark_log :none
+-- Something to write, so that this COMMIT waits for a synchronous standby, and with it for all that was committed before.
+SELECT pg_logical_emit_message(true, 'pointsman', '') AS position;
+
+-- name: take_schema :none
+-- One process at a time looks at the schema and moves it forward.
+SELECT pg_advisory_xact_lock(1347373390, 1) AS taken;
+
+-- name: schema_found :one
+-- Whether the schema is there, whether it is ours, and how many tables it holds.
+SELECT
+    EXISTS (SELECT 1 FROM pg_namespace AS n WHERE n.nspname = 'pointsman') AS there,
+    EXISTS (
+        SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = 'pointsman' AND c.relname = 'steps'
+    ) AS ours,
+    (
+        SELECT count(*) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE n.nspname = 'pointsman' AND c.relkind IN ('r', 'p')
+    ) AS tables;
+
+-- name: make_schema :none
+CREATE SCHEMA pointsman;
+
+-- name: last_step :one
+SELECT max(number) AS number
+FROM steps;
+
+-- name: add_step :none
+INSERT INTO steps (number, name) VALUES (:number, :name);
+
+-- name: unsound :many
+-- Indexes and constraints that PostgreSQL does not trust, and pages whose checksum failed since the counters were reset.
+SELECT format('index %s is invalid: rebuild it', c.relname) AS fault
+FROM pg_index AS i
+JOIN pg_class AS c ON c.oid = i.indexrelid
+JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = 'pointsman' AND NOT (i.indisvalid AND i.indisready)
+UNION ALL
+SELECT format('constraint %s of %s was never validated', k.conname, c.relname) AS fault
+FROM pg_constraint AS k
+JOIN pg_class AS c ON c.oid = k.conrelid
+JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = 'pointsman' AND NOT k.convalidated
+UNION ALL
+SELECT format('%s pages of this database failed their checksum', d.checksum_failures) AS fault
+FROM pg_stat_database AS d
+WHERE d.datname = current_database() AND d.checksum_failures > 0
+ORDER BY fault;
+
+-- name: read_every_row :many
+-- Every value of every row, so that what cannot be read is met.
+SELECT 'machines' AS name, count(length(CAST(t AS text))) AS rows FROM machines AS t
+UNION ALL SELECT 'tasks' AS name, count(length(CAST(t AS text))) AS rows FROM tasks AS t
+UNION ALL SELECT 'entries' AS name, count(length(CAST(t AS text))) AS rows FROM entries AS t
+UNION ALL SELECT 'unnumbered' AS name, count(length(CAST(t AS text))) AS rows FROM unnumbered AS t
+UNION ALL SELECT 'payloads' AS name, count(length(CAST(t AS text))) AS rows FROM payloads AS t
+UNION ALL SELECT 'requests' AS name, count(length(CAST(t AS text))) AS rows FROM requests AS t
+UNION ALL SELECT 'judgements' AS name, count(length(CAST(t AS text))) AS rows FROM judgements AS t
+UNION ALL SELECT 'feed' AS name, count(length(CAST(t AS text))) AS rows FROM feed AS t
+UNION ALL SELECT 'snapshots' AS name, count(length(CAST(t AS text))) AS rows FROM snapshots AS t
+UNION ALL SELECT 'proposals' AS name, count(length(CAST(t AS text))) AS rows FROM proposals AS t
+UNION ALL SELECT 'refusals' AS name, count(length(CAST(t AS text))) AS rows FROM refusals AS t
+UNION ALL SELECT 'steps' AS name, count(length(CAST(t AS text))) AS rows FROM steps AS t;
