@@ -1,25 +1,33 @@
 """P2, the part of kill -9: whatever a caller was told is in history, wherever a process dies, and others go on.
 
-Every crash point and every statement is listed from the code. At each, processes on one shared file kill themselves;
-acknowledgements are kept outside, and the file is audited with a fresh process.
+Every crash point and every statement is listed from the code. At each, processes on one shared database kill themselves;
+acknowledgements are kept outside, and the database is audited with a fresh process. On PostgreSQL, where every kill costs
+a server process too, statements that only read are left to the long run.
 """
 
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from databases import STORES
 from pointsman import Pointsman
-from pointsman.store.connect import statement_names
-from pointsman.store.sqlite import CRASH_POINTS, crash_points
+from pointsman.store import migrate, postgres, sqlite, statements
+from pointsman.store.connect import SQL, statement_names
 from promises import tour
 
 SIDE_BY_SIDE = 3
-ON_A_NEW_FILE = tuple(point for point in CRASH_POINTS if point.startswith("migration"))
-ON_A_SHARED_FILE = tuple(point for point in crash_points(statement_names()) if point not in ON_A_NEW_FILE)
+WRITING = [name for name, statement in statements.load(SQL).items() if not statement.sql.lstrip().startswith("SELECT")]
+
+
+def _points(url: str, names: Sequence[str]) -> list[str]:
+    """Where a process may die on a database that is there already."""
+    kind = sqlite if url.startswith("sqlite") else postgres
+    return [point for point in kind.crash_points(names) if not point.startswith("migration")]
 
 
 def _tour(url: str, crash_point: str) -> subprocess.CompletedProcess[str]:
@@ -32,7 +40,7 @@ def _whole_lines(said: str) -> list[str]:
 
 
 def _audit(url: str, acknowledged: list[str]) -> None:
-    """Everything acknowledged stands in history at its version and state; chains and rows agree; SQLite is content."""
+    """Everything acknowledged stands in history at its version and state; chains and rows agree; the store is content."""
     with Pointsman(url, create=False) as pm:
         report = pm.verify()
         assert report.ok, report.faults[:3]
@@ -42,30 +50,41 @@ def _audit(url: str, acknowledged: list[str]) -> None:
             assert pm.get(task, version=int(version)).state == state
 
 
-def test_a_process_that_is_left_alone_uses_every_statement(tmp_path: Path) -> None:
+def test_a_process_that_is_left_alone_uses_every_statement(url: str) -> None:
     """The control: without a crash the tour ends well, so a death below is the crash point's doing."""
-    url = f"sqlite:///{tmp_path}/work.db"
     done = _tour(url, "")
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) >= 10
     _audit(url, done.stdout.splitlines())
 
 
-def test_kill_9_at_every_crash_point_loses_nothing_acknowledged(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/work.db"
+def _killed_at_each(url: str, points: Sequence[str]) -> None:
     Pointsman(url).close()
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        ended = list(pool.map(lambda point: _tour(url, point), ON_A_SHARED_FILE))
-    alive = {point: died.stderr[-300:] for point, died in zip(ON_A_SHARED_FILE, ended, strict=True) if died.returncode != -signal.SIGKILL}
+        ended = list(pool.map(lambda point: _tour(url, point), points))
+    alive = {point: died.stderr[-300:] for point, died in zip(points, ended, strict=True) if died.returncode != -signal.SIGKILL}
     assert alive == {}, "a crash point was never hit"
     acknowledged = [line for died in ended for line in _whole_lines(died.stdout)]
-    assert len(acknowledged) > len(ON_A_SHARED_FILE)
+    assert len(acknowledged) > len(points)
     _audit(url, acknowledged)
 
 
-@pytest.mark.parametrize("point", ON_A_NEW_FILE)
-def test_kill_9_while_a_database_is_made_leaves_one_that_can_be_made(tmp_path: Path, point: str) -> None:
-    url = f"sqlite:///{tmp_path}/work.db"
+def test_kill_9_at_every_crash_point_loses_nothing_acknowledged(url: str) -> None:
+    _killed_at_each(url, _points(url, statement_names() if url.startswith("sqlite") else WRITING))
+
+
+@pytest.mark.long
+def test_kill_9_at_every_statement_that_reads_loses_nothing_acknowledged(request: pytest.FixtureRequest) -> None:
+    url = request.getfixturevalue("postgres").empty()
+    _killed_at_each(url, _points(url, [name for name in statement_names() if name not in WRITING]))
+
+
+@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("point", migrate.POINTS)
+def test_kill_9_while_a_database_is_made_leaves_one_that_can_be_made(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str, point: str
+) -> None:
+    url = f"sqlite:///{tmp_path}/work.db" if kind == "sqlite" else request.getfixturevalue("postgres").create()
     assert _tour(url, point).returncode == -signal.SIGKILL
     done = _tour(url, "")
     assert (done.returncode, done.stderr) == (0, "")
@@ -81,8 +100,7 @@ def _killed_after(url: str, lines: int) -> list[str]:
         return _whole_lines("".join((*read, *process.stdout)))
 
 
-def test_kill_9_at_any_other_moment_loses_nothing_acknowledged(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/work.db"
+def test_kill_9_at_any_other_moment_loses_nothing_acknowledged(url: str) -> None:
     Pointsman(url).close()
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         said = pool.map(lambda lines: _killed_after(url, lines), [number % 11 + 1 for number in range(22)])

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Barrier
 
 import pytest
@@ -28,11 +27,6 @@ armed = True
 pm.propose(task, "request_approval", {"draft": draft}, by="worker-a", epoch=int(epoch), idempotency_key="once")
 print("answered")
 """
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/work.db"
 
 
 def _submit(pm: Pointsman, task: Task, draft: str, key: str = "once") -> Task:

@@ -1,13 +1,12 @@
 """P10 and P11: draft, evidence and state move in one step, and nothing but an accepted event moves them.
 
-Two submitters and a reviewer race on one task, from two database handles on one file, while every named statement
+Two submitters and a reviewer race on one task, from two database handles on one database, while every named statement
 may pause before and after it runs.
 """
 
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Barrier, Event, Lock
 
 import pytest
@@ -88,8 +87,8 @@ def _check_history(pm: Pointsman, task: Task) -> None:
     assert all(entry.event in pm.machines["tasks"].event or entry.event == "create" for entry in moved)
 
 
-def test_submitters_and_a_reviewer_race(tmp_path: Path) -> None:
-    url, pauses = f"sqlite:///{tmp_path}/work.db", Pauses(seed=1)
+def test_submitters_and_a_reviewer_race(url: str) -> None:
+    pauses = Pauses(seed=1)
     outcomes: set[str] = set()
     with Pointsman(url, probe=pauses) as one, Pointsman(url, probe=pauses) as other, ThreadPoolExecutor(3) as pool:
         for number in range(ROUNDS):
@@ -125,8 +124,8 @@ REFUSED: list[tuple[str, Callable[[Pointsman, Task], object]]] = [
 
 
 @pytest.mark.parametrize(("code", "call"), REFUSED, ids=[f"{code}-{n}" for n, (code, _) in enumerate(REFUSED)])
-def test_a_refusal_that_is_not_recorded_changes_nothing(tmp_path: Path, code: str, call: Callable[[Pointsman, Task], object]) -> None:
-    with Pointsman(f"sqlite:///{tmp_path}/work.db") as pm:
+def test_a_refusal_that_is_not_recorded_changes_nothing(url: str, code: str, call: Callable[[Pointsman, Task], object]) -> None:
+    with Pointsman(url) as pm:
         task = support.drafting(pm)
         before = _everything(pm)
         with pytest.raises(Refused) as refused:
@@ -135,8 +134,8 @@ def test_a_refusal_that_is_not_recorded_changes_nothing(tmp_path: Path, code: st
         assert _everything(pm) == before
 
 
-def test_a_dry_run_tells_the_outcome_and_changes_nothing(tmp_path: Path) -> None:
-    with Pointsman(f"sqlite:///{tmp_path}/work.db") as pm:
+def test_a_dry_run_tells_the_outcome_and_changes_nothing(url: str) -> None:
+    with Pointsman(url) as pm:
         task = support.drafting(pm)
         before = _everything(pm)
         would = pm.propose(task.id, "request_approval", {"draft": support.GOOD}, by=support.OWNER, epoch=task.epoch, dry_run=True)

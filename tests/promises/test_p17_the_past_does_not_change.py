@@ -15,14 +15,14 @@ TASKS, STEPS = 5, 260
 
 
 @pytest.fixture(scope="module")
-def clock() -> FakeClock:
+def clock(shared_url: str) -> FakeClock:
+    """Each store's run begins at the same moment."""
     return FakeClock()
 
 
 @pytest.fixture(scope="module")
-def pm(tmp_path_factory: pytest.TempPathFactory, clock: FakeClock) -> Iterator[Pointsman]:
-    path = tmp_path_factory.mktemp("past") / "work.db"
-    with Pointsman(f"sqlite:///{path}", clock=clock, chance=seeded(7)) as opened:
+def pm(shared_url: str, clock: FakeClock) -> Iterator[Pointsman]:
+    with Pointsman(shared_url, clock=clock, chance=seeded(7)) as opened:
         yield opened
 
 

@@ -1,7 +1,6 @@
 """P19 on one door: an expected version is used once; version chains have no gap and no fork."""
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Barrier
 
 import support
@@ -27,8 +26,7 @@ def _race(views: list[Pointsman], task: Task) -> list[str]:
         return list(pool.map(one, views))
 
 
-def test_the_same_expected_version_twice_wins_once(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/work.db"
+def test_the_same_expected_version_twice_wins_once(url: str) -> None:
     with Pointsman(url) as one, Pointsman(url) as other:
         task = support.drafting(one)
         for _ in range(25):
@@ -40,8 +38,8 @@ def test_the_same_expected_version_twice_wins_once(tmp_path: Path) -> None:
         assert one.verify().ok
 
 
-def test_a_version_from_the_future_is_refused(tmp_path: Path) -> None:
-    with Pointsman(f"sqlite:///{tmp_path}/work.db") as pm:
+def test_a_version_from_the_future_is_refused(url: str) -> None:
+    with Pointsman(url) as pm:
         task = support.drafting(pm)
         for version in (0, -1, task.version - 1, task.version + 1, 2**62):
             try:

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -75,9 +74,9 @@ class Slow(Machine, name="slow"):
 
 
 @pytest.fixture
-def pm(tmp_path: Path) -> Iterator[Pointsman]:
+def pm(url: str) -> Iterator[Pointsman]:
     Meeting.reset()
-    with Pointsman(f"sqlite:///{tmp_path}/work.db", [Slow, Tasks]) as opened:
+    with Pointsman(url, [Slow, Tasks]) as opened:
         yield opened
         Meeting.release.set()
 

