@@ -102,7 +102,7 @@ def test_list_filters(cli: Cli, id: str) -> None:
 
 
 def test_list_reads_past_one_page(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pointsman.cli.looking._PAGE", 2)
+    monkeypatch.setattr("pointsman.cli.paging.PAGE", 2)
     for n in range(5):
         cli("task", "create", "--arg", f"title={n}", "--arg", "brief=b")
     assert [task["fields"]["title"] for task in cli("task", "list", "--json").data["tasks"]] == list("01234")

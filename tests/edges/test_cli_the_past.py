@@ -57,6 +57,13 @@ def test_the_feed_number_stands_in_the_history_of_the_board(cli: Cli, moved: str
     assert [row[:3] for row in rows] == [[str(n), moved, str(n)] for n in (3, 2, 1)]
 
 
+def test_the_history_of_the_board_reads_past_one_page(cli: Cli, moved: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pointsman.cli.paging.PAGE", 1)
+    assert [entry["seq"] for entry in cli("task", "history", "--json").data["entries"]] == [3, 2, 1]
+    assert [entry["seq"] for entry in cli("task", "history", "-n", "2", "--json").data["entries"]] == [3, 2]
+    assert cli("task", "history", "-n", "0").status == 2
+
+
 def test_a_head_is_written_only_when_all_is_well_and_finds_a_cut_tail(cli: Cli, moved: str, tmp_path: Path) -> None:
     head = tmp_path / "head.json"
     written = cli("verify", "--write-head", str(head), "--json").data["head"]

@@ -12,7 +12,7 @@ from pointsman.engine.verify import Report
 from pointsman.errors import FAILED
 
 Head = Annotated[
-    Path | None, options.flag("--head", metavar="FILE", help="A head kept from before: nothing behind it may be missing or changed.")
+    Path | None, options.flag("--head", metavar="FILE", help="A head kept from before: nothing up to it may be missing or changed.")
 ]
 WriteHead = Annotated[
     Path | None, options.flag("--write-head", metavar="FILE", help="When all is well, write the feed's head here. Keep it elsewhere.")
@@ -34,7 +34,7 @@ def verify(
     config = settings(db=db, work=work, json=json)
     known = None if head is None else heads.read(head)
     with opened(config, publish=False) as pm:
-        new = pm.head()
+        new = {} if write_head is None else pm.head()
         report = pm.verify(known)
     kept = write_head if report.ok else None
     if kept is not None:

@@ -18,6 +18,7 @@ Agent = Annotated[
     Literal["claude-code", "codex", "opencode"] | None,
     options.flag("--agent", metavar="CLIENT", help="Also tell claude-code, codex or opencode of this board, in its own file in DIR."),
 ]
+Called = Annotated[str | None, options.flag("--as", metavar="NAME", help="What that agent is called. Default: the client's name.")]
 FILES = {"work.py": "work.py.txt", FILE: "pointsman.toml.txt"}
 NEXT = """
 next, in that folder:
@@ -30,7 +31,7 @@ next, in that folder:
 def init(
     folder: Folder = Path(),
     agent: Agent = None,
-    name: options.As = None,
+    name: Called = None,
     yes: options.Yes = False,
     json: options.Json = None,
 ) -> None:

@@ -9,15 +9,15 @@ from typing import Annotated, Literal
 import typer
 
 from pointsman.app import opened
-from pointsman.cli import options, output, views
+from pointsman.cli import options, output, paging, views
 from pointsman.config import Config, settings
 from pointsman.engine.pointsman import Pointsman
-from pointsman.engine.queries import Proposed
+from pointsman.engine.queries import Entry, Proposed
 from pointsman.engine.views import task_json
 from pointsman.errors import FAILED, Refusal, Refused, invalid, refusal_from
 from pointsman.kernel.task import Task
 
-_PAGE = 1_000
+LAST = 100
 LOOK_S = 0.1
 PATIENCE_S = 3600.0
 
@@ -60,7 +60,7 @@ def list_(
     config = settings(db=db, work=work, json=json)
     with opened(config, publish=False) as pm:
         wanted = partial(pm.list, machine=machine, state=state or None, owner=owner, open=open, q=q, order=order, at=at)
-        tasks, machines = list(pages(wanted, limit)), pm.machines
+        tasks, machines = list(paging.tasks(wanted, limit)), pm.machines
     if config.json:
         output.as_json({"tasks": [task_json(task) for task in tasks]})
     else:
@@ -103,11 +103,15 @@ def history(
     """
     config = settings(db=db, work=work, json=json)
     with opened(config, publish=False) as pm:
-        entries = pm.history(id, n=limit)
+        entries = pm.history(id, n=limit) if id else list(paging.entries(_board(pm), LAST if limit is None else limit))
     if config.json:
         output.as_json({"entries": [entry.as_json() for entry in entries]})
     else:
         views.history(entries, whole_board=id is None)
+
+
+def _board(pm: Pointsman) -> Callable[[int | None, int], list[Entry]]:
+    return lambda before, limit: pm.history(n=limit, before=before)
 
 
 def wait(
@@ -169,13 +173,3 @@ def _waited(config: Config, task: Task, *, there: bool) -> None:
         output.line(f"{'now' if there else 'still waiting'}: {views.summary(task)}")
     if not there:
         raise typer.Exit(FAILED)
-
-
-def pages(wanted: Callable[..., list[Task]], limit: int | None) -> Iterator[Task]:
-    """Every task of a list, asked for page by page."""
-    last, left = None, limit
-    while page := wanted(after=last, limit=_PAGE if left is None else min(left, _PAGE)):
-        yield from page
-        last, left = page[-1], None if left is None else left - len(page)
-        if left == 0:
-            return

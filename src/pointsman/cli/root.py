@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from pointsman.app import WorkFileError
-from pointsman.cli import bench, db, demo, health, init, machine, mcp, output, serve, task
+from pointsman.cli import audit, bench, db, demo, health, init, machine, mcp, output, serve, task
 from pointsman.config import settings
 from pointsman.errors import CODES, FAILED, USAGE, DefinitionError, Refusal, Refused
 
@@ -29,6 +29,7 @@ app.command("mcp", short_help="Serve the machines to an agent over MCP on standa
 app.add_typer(task.app, name="task")
 app.add_typer(machine.app, name="machine")
 app.command("verify", short_help="Recompute every hash and compare every task with its history.")(health.verify)
+app.add_typer(audit.app, name="audit")
 app.add_typer(db.app, name="db")
 app.command("doctor", short_help="Look for trouble in the set-up.")(health.doctor)
 app.command("bench", short_help="Measure this machine, beside floors of the same run.")(bench.bench)
