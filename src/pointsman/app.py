@@ -16,7 +16,7 @@ from pointsman.errors import DefinitionError, invalid
 from pointsman.kernel.authoring import Machine
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
+    from pointsman.http.asgi import Service
 
 MODULE = "pointsman_work"
 CLI = Door("cli")
@@ -35,13 +35,13 @@ def opened(config: Config, *, create: bool = False, publish: bool = True, duties
     return Pointsman(config.db, machines(config.work), create=create, publish=publish, duties=duties).through(door)
 
 
-def served(pm: Pointsman) -> "FastAPI":
+def served(pm: Pointsman) -> "Service":
     """Every HTTP edge in one application: MCP stands among the routes of the rest, behind the same guard."""
     from pointsman.http import app
     from pointsman.mcp.streamable import Streamable
 
     mcp = Streamable(pm)
-    return app(pm, routes=[mcp.route], lifespan=lambda _: mcp.run())
+    return app(pm, joined=[mcp.route], lifespan=lambda _: mcp.run())
 
 
 def machines(work: Path | None) -> Sequence[type[Machine]] | None:

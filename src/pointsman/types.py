@@ -18,6 +18,7 @@ MICROSECOND: Duration = 1
 SECOND: Duration = 1_000_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+_RFC3339 = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})", re.ASCII)
 _UUID = re.compile(r"[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 
 
@@ -39,11 +40,10 @@ def iso(at: Instant) -> str:
 
 
 def instant(text: str) -> Instant:
-    """Read RFC 3339; a time without an offset names no instant and is a ValueError."""
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError("a time needs its offset, as in 2026-01-31T12:00:00Z")
-    return (moment - EPOCH) // timedelta(microseconds=1)
+    """Read RFC 3339. Any other text is a ValueError, also a time without an offset, which names no instant."""
+    if not _RFC3339.fullmatch(text):
+        raise ValueError("not a time with its offset, as in 2026-01-31T12:00:00Z")
+    return (datetime.fromisoformat(text) - EPOCH) // timedelta(microseconds=1)
 
 
 def task_id(value: str | UUID) -> str:

@@ -1,13 +1,15 @@
 """The whole job over MCP with the official client and two names: over stdio, over HTTP, and both on one SQLite file."""
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from acceptance.process import Served
-from acceptance.spoken import MODES, Spoken, over_http, over_stdio
+from acceptance.process import Served, start, stop
+from acceptance.spoken import MODES, PATHS, Spoken, over_http, over_stdio
 from pointsman import Pointsman
 from support import BAD, BRIEF, GOOD
 
@@ -93,3 +95,19 @@ def recorded(task: dict[str, Any], db: str) -> None:
             *("reject", "request_approval", "approve", "complete"),
         ]
         assert pm.verify().ok
+
+
+def test_a_proxy_says_when_its_server_is_gone(tmp_path: Path) -> None:
+    gone = start(f"sqlite:///{tmp_path}/work.db")
+
+    async def run() -> dict[str, Any]:
+        async with over_stdio("--url", gone.url, "--as", "worker-a", folder=tmp_path) as worker:
+            await worker.call("list_work")
+            stop(gone)
+            return await worker.refused("create_task", title="A", brief="B")
+
+    answer = asyncio.run(run())
+    assert (answer["code"], answer["outcome"]) == ("store_unavailable", "unknown")
+    command = [sys.executable, "-m", "pointsman", "mcp", "--url", gone.url]
+    done = subprocess.run(command, env={"PYTHONPATH": PATHS}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (5, f"store_unavailable: no Pointsman server answers at {gone.url}/mcp\n")

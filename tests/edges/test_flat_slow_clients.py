@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman
-from pointsman.http import protocol
+from pointsman.http import app, protocol
 from pointsman.http.serve import Server, bind, settings
 
 SHORT_S = 0.2
@@ -22,7 +22,8 @@ def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     monkeypatch.setattr(protocol, "BODY_SECONDS", SHORT_S)
     ready = threading.Event()
     with Pointsman(f"sqlite:///{tmp_path}/work.db") as pm, bind("127.0.0.1", 0) as listener:
-        server = Server(settings(pm), ready.set)
+        api = app(pm)
+        server = Server(settings(api), ready.set, api.feed.close)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
         number = listener.getsockname()[1]
         thread.start()

@@ -10,7 +10,7 @@ import pytest
 
 from edges.mcp_world import Articles, calling
 from pointsman import Event, Machine, Pointsman, State, Tasks, Verdict, check
-from pointsman.mcp import desk
+from pointsman.mcp import verbs
 from pointsman.mcp.fit import LIMIT, encode
 from support import BAD, GOOD, OWNER, create, drafting, submitted
 
@@ -87,7 +87,8 @@ def test_without_a_name_one_can_read_and_no_more(pm: Pointsman) -> None:
     task = create(pm)
     call = calling(pm, None)
     assert call("get_task", task_id=task.id)["allowed"] == []
-    assert call("get_task", task_id=task.id, **{"as": "worker-a"})["allowed"] == ["claim"]
+    seen = call("get_task", task_id=task.id, **{"as": "worker-a"})
+    assert (seen["allowed"], seen["tools"]) == (["claim"], ["claim_task"])
     assert call("list_work", view="mine")["code"] == "invalid"
     assert call("claim_task")["code"] == "invalid"
     assert call("claim_task", **{"as": "Anonymous"})["code"] == "invalid"
@@ -202,7 +203,7 @@ class Slow(Machine, name="slow"):
 
 
 def test_a_check_that_outlives_the_call_leaves_a_pending_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk, "SUBMIT_WAIT_S", 0.05)
+    monkeypatch.setattr(verbs, "SUBMIT_WAIT_S", 0.05)
     GATE.clear()
     with Pointsman(f"sqlite:///{tmp_path}/slow.db", [Slow]) as pm:
         call = calling(pm)
@@ -214,6 +215,16 @@ def test_a_check_that_outlives_the_call_leaves_a_pending_answer(tmp_path: Path, 
         assert call("wait_task", task_id=task["id"], states=["over"], timeout_s=20)["state"] == "over"
         assert call("get_proposal", proposal_id=answer["proposal"])["status"] == "accepted"
         assert call("get_proposal", proposal_id=task["id"])["code"] == "unknown_proposal"
+
+
+def test_a_task_of_a_machine_that_is_not_served_is_still_answered(tmp_path: Path) -> None:
+    with Pointsman(f"sqlite:///{tmp_path}/both.db", [Tasks, Articles]) as pm:
+        task = create(pm)
+    with Pointsman(f"sqlite:///{tmp_path}/both.db", [Articles]) as pm:
+        call = calling(pm, holds=True)
+        assert call("get_task", task_id=task.id)["tools"] == []
+        assert call("propose", task_id=task.id, event="take")["code"] == "machine_unavailable"
+        assert [row["id"] for row in call("list_work")["tasks"]] == [task.id]
 
 
 def test_several_machines_at_one_desk(tmp_path: Path) -> None:

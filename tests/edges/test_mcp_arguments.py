@@ -17,7 +17,8 @@ from mcp.shared.exceptions import MCPError
 from edges.mcp_world import Articles, calling, connected, content, seated
 from pointsman import Pointsman, Tasks
 from pointsman.errors import CODES
-from pointsman.mcp.desk import Desk, read
+from pointsman.mcp.asked import read
+from pointsman.mcp.desk import Desk
 from pointsman.mcp.tools import Seating, toolbox
 from support import submitted
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from integrations.stand_in_model import BROKEN, BUSY, KEY, NONSENSE, Asked, Reply, Script, StandIn, says, stand_in
+from pointsman.engine import judges
 from pointsman.integrations import judge as asking
 from pointsman.kernel.definition import Judge
 from pointsman.kernel.verdict import NoVerdict, Verdict
@@ -232,3 +233,11 @@ def test_a_draft_that_asks_for_a_verdict_is_read_as_data(model: str, draft: str)
     with stand_in(wary) as at:
         said = asking.ask(judge(model, at), seconds(20), {"title": "Points", "draft": draft})
     assert (said.ok, said.reason) == (False, "it pleads")
+
+
+def test_loading_the_extra_takes_of_the_judges_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments, left = iter((100.0, 102.5)), list[int]()
+    monkeypatch.setattr(judges, "monotonic", lambda: next(moments))
+    monkeypatch.setattr(asking, "ask", lambda judge, timeout, inputs: left.append(timeout) or Verdict(True, judge.rubric))
+    assert judges.by_model(Judge(RUBRIC, "openai:x", 1), seconds(20))(draft="x") == Verdict(True, RUBRIC)
+    assert left == [seconds(17.5)]

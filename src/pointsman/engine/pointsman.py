@@ -5,7 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pointsman import builtin
+from pointsman.builtin import Tasks
 from pointsman.engine import export, verify
 from pointsman.engine.chance import entropy, wall_clock
 from pointsman.engine.door import Door
@@ -52,7 +52,7 @@ class Pointsman(Verbs):
         probe: Probe | None = None,
         judges: Judges = by_model,
     ):
-        registry = Registry([builtin.Tasks] if machines is None else machines, judges)
+        registry = Registry([Tasks] if machines is None else machines, judges)
         db = connect(url, clock=clock, create=create, probe=probe)
         try:
             if publish:

@@ -50,6 +50,11 @@ class Registry:
             raise Refused(Refusal("machine_unavailable", f"{name} version {version} needs {missing}, which this process lacks"))
         return bound
 
+    def known(self, name: str, version: int) -> Definition | None:
+        """The form of a version that this process has met."""
+        bound = self._bound.get((name, version))
+        return None if bound is None else bound.definition
+
     def definition(self, tx: Tx, name: str, version: int) -> Definition:
         """The form of a version, for those who only look; also of one whose functions this process lacks."""
         return (self._bound.get((name, version)) or self._load(tx, name, version)).definition

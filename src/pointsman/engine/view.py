@@ -1,6 +1,7 @@
 """An engine, a view of it through one door, and how calls are read before any verb begins."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +16,9 @@ from pointsman.engine.steps import Steps
 from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel.definition import Definition
 from pointsman.kernel.ingest import identifier
+from pointsman.kernel.refuse import allowed
 from pointsman.kernel.rules import Principal
+from pointsman.kernel.task import Task
 from pointsman.store.database import Database
 from pointsman.types import task_id, uuid7
 
@@ -58,6 +61,11 @@ class View:
     def url(self) -> str:
         """The database, with no secret in it."""
         return self.engine.db.url
+
+    def opened(self, task: Task, by: By, session: str | None = None) -> Task:
+        """A task that this process has just decided on, with what is open to a principal now."""
+        definition = self.engine.registry.known(task.machine, task.machine_version)
+        return task if definition is None else replace(task, allowed=allowed(definition, task, principal(by), session))
 
     def drive(self, steps: Steps[Any]) -> Any:
         raise NotImplementedError

@@ -50,9 +50,13 @@ def row(task: Task, columns: Sequence[str], check: str) -> dict[str, Any]:
 def refusal(no: Refused, post: Post | None, flat: Flat) -> Response:
     """FastAPI's error shapes: a list of faults for 422, one line for the rest."""
     if isinstance(no, StoreError):
-        return reply({"detail": no.detail, "outcome": no.outcome}, 503, {"retry-after": str(RETRY_AFTER_S)})
+        return unavailable(no)
     status = STATUS.get(no.code, CODES[no.code].http)
     return reply({"detail": faults(no, post) if status == 422 else sentence(no, post, flat)}, status)
+
+
+def unavailable(no: StoreError) -> Response:
+    return reply({"detail": no.detail, "outcome": no.outcome}, 503, {"retry-after": str(RETRY_AFTER_S)})
 
 
 def sentence(no: Refused, post: Post | None, flat: Flat) -> str:

@@ -1,4 +1,4 @@
-"""The ASGI application: the flat paths, `/healthz`, and the guard around all of it."""
+"""The ASGI application: the flat paths, `/v1`, health and figures, and the guard around all of it."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -6,18 +6,29 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, request_response
 from starlette.types import Scope
 
 from pointsman.engine.pointsman import Aio, Pointsman
+from pointsman.http import health, problem
 from pointsman.http.answer import reply
-from pointsman.http.body import TooLarge, TooLargeResponse
-from pointsman.http.describe import operation, parameters, post_responses, request_body, rows_responses
+from pointsman.http.body import BODY_LIMIT, TooLarge, TooLargeResponse
+from pointsman.http.describe import GUARDED, figures_responses, operation, parameters, post_responses, request_body, rows_responses
 from pointsman.http.endpoints import FLAT_DOOR, Endpoint, listing, posting
-from pointsman.http.flat import TASKS, Flat
+from pointsman.http.flat import TASKS, Flat, Post
 from pointsman.http.guard import Guard
+from pointsman.http.metrics import Counting, Tally
+from pointsman.http.v1.describe import components, paths
+from pointsman.http.v1.feed import Feed
+from pointsman.http.v1.operation import Operation
+from pointsman.http.v1.routes import DOOR, routes
+from pointsman.http.v1.table import operations
+from pointsman.kernel.definition import Definition
+
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
 class PlainRoute(APIRoute):
@@ -32,37 +43,60 @@ class PlainRoute(APIRoute):
         return super().matches(scope) if scope["path"].endswith(self.path) else (Match.NONE, {})
 
 
-def app(
-    pm: Pointsman,
-    flats: Sequence[Flat] = (TASKS,),
-    *,
-    routes: Sequence[BaseRoute] = (),
-    lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None = None,
-) -> FastAPI:
-    """Serves each flat mapping whose machine `pm` serves. Mount it where you like, or serve it by itself. `routes` are
-    another edge's, behind the same guard; `lifespan` runs with it."""
-    api = FastAPI(title="Pointsman", docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan)
+class Service(FastAPI):
+    """The application, its document completed by what is drawn from the table of `/v1`. `feed` serves the readers of
+    this process until it is closed."""
+
+    def __init__(self, pm: Pointsman, feed: Feed, table: Sequence[Operation], lifespan: Lifespan | None):
+        super().__init__(title="Pointsman", docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan)
+        self.machines = pm.machines
+        self.feed = feed
+        self.table = table
+
+    def openapi(self) -> dict[str, Any]:
+        told = super().openapi()
+        told["paths"] |= paths(self.table, self.machines.values())
+        told.setdefault("components", {}).setdefault("schemas", {}).update(components(self.machines.values()))
+        return told
+
+
+def app(pm: Pointsman, flats: Sequence[Flat] = (TASKS,), *, joined: Sequence[BaseRoute] = (), lifespan: Lifespan | None = None) -> Service:
+    """Serves `/v1`, and each flat mapping whose machine `pm` serves. Mount it where you like, or serve it by itself.
+    `joined` are the routes of another edge, behind the same guard; `lifespan` runs with it."""
+    tally, feed = Tally(), Feed(pm.through(DOOR).aio)
+    api = Service(pm, feed, operations(feed), lifespan)
     api.router.route_class = PlainRoute
     api.add_middleware(Guard)
+    api.add_middleware(Counting, tally=tally)
     api.add_exception_handler(TooLarge, _too_large)
+    api.add_exception_handler(HTTPException, _http_fault)
     api.add_exception_handler(Exception, _fault)
-    api.add_api_route("/healthz", _healthz, methods=["GET"], summary="Whether this process answers")
     for flat in flats:
         if flat.machine in pm.machines:
-            _add(api, pm.through(FLAT_DOOR).aio, flat)
-    api.router.routes.extend(routes)
+            _add(api, pm, flat, tally)
+    _add_health(api, pm.aio, tally)
+    api.router.routes.extend(routes(pm, api.table, tally))
+    api.router.routes.extend(joined)
     return api
 
 
-def _add(api: FastAPI, aio: Aio, flat: Flat) -> None:
+def _add_health(api: FastAPI, aio: Aio, tally: Tally) -> None:
+    told = figures_responses()
+    api.add_api_route("/healthz", health.alive, methods=["GET"], summary="Whether this process answers", responses=GUARDED)
+    api.add_api_route("/readyz", health.ready(aio), methods=["GET"], summary="Whether it can decide", responses=GUARDED)
+    api.add_api_route("/metrics", health.figures(aio, tally), methods=["GET"], summary="Its figures", responses=told)
+
+
+def _add(api: FastAPI, pm: Pointsman, flat: Flat, tally: Tally) -> None:
+    aio, definition = pm.through(FLAT_DOOR).aio, pm.machines[flat.machine]
     for post in flat.posts:
         api.add_api_route(
             post.path,
-            posting(aio, flat, post),
+            posting(aio, flat, post, tally),
             methods=["POST"],
             summary=post.summary,
             operation_id=operation(flat, post.path),
-            responses=post_responses(post),
+            responses=post_responses(post, slow=_slow(definition, post)),
             openapi_extra=request_body(post),
         )
     for rows in flat.rows:
@@ -77,14 +111,26 @@ def _add(api: FastAPI, aio: Aio, flat: Flat) -> None:
         )
 
 
-async def _healthz(request: Request) -> Response:
-    return reply({"status": "ok"})
+def _slow(definition: Definition, post: Post) -> bool:
+    """Whether a check that must run first may outlive the caller's patience."""
+    event = definition.event.get(post.event)
+    return event is not None and any(not definition.check[name].eager for name in event.requires)
 
 
-async def _too_large(request: Request, fault: Exception) -> Any:
-    return TooLargeResponse()
+async def _too_large(request: Request, fault: Exception) -> Response:
+    return TooLargeResponse({"detail": f"the body is over {BODY_LIMIT} bytes"})
+
+
+async def _http_fault(request: Request, fault: Exception) -> Response:
+    """What no route takes, told in the form of the paths around it."""
+    assert isinstance(fault, HTTPException), "the handler is registered for it"
+    if problem.speaks(request.scope):
+        return problem.said(fault.status_code, fault.detail, fault.headers)
+    return reply({"detail": fault.detail}, fault.status_code, fault.headers)
 
 
 async def _fault(request: Request, fault: Exception) -> Response:
     """A fault of our own: logged by the server, and said without its words."""
+    if problem.speaks(request.scope):
+        return problem.said(500, "internal error")
     return reply({"detail": "internal error"}, 500)

@@ -1,10 +1,14 @@
 """Bytes of a request body, under limits: what may come in, and how much. `protocol.py` limits how long it may take."""
 
 import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 BODY_LIMIT = 1 << 20
@@ -45,17 +49,21 @@ def _is_json(kinds: list[str]) -> bool:
     return kind.strip() == "application/json" and charset.strip().replace('"', "") in ("", "charset=utf-8")
 
 
-class TooLargeResponse:
+class TooLargeResponse(Response):
     """413, sent whole at once; then what the client is still sending is read and dropped for a moment, since closing
     on unread bytes would reset the connection and lose the answer."""
 
-    _BODY = b'{"detail":"the body is over %d bytes"}' % BODY_LIMIT
+    status_code = 413
+
+    def __init__(self, members: Mapping[str, Any], media_type: str = "application/json"):
+        self.body = json.dumps(members).encode()
+        self.media_type = media_type.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        length = str(len(self._BODY)).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", length), (b"connection", b"close")]
+        length = str(len(self.body)).encode()
+        headers = [(b"content-type", self.media_type), (b"content-length", length), (b"connection", b"close")]
         await send({"type": "http.response.start", "status": 413, "headers": headers})
-        await send({"type": "http.response.body", "body": self._BODY, "more_body": True})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
         await _drain(receive)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 

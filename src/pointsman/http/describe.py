@@ -10,64 +10,75 @@ from pointsman.http.flat import Flat, Member, Post, Rows
 from pointsman.http.guard import HEAD_LIMIT
 
 
-class Evidence(BaseModel):
+class FlatEvidence(BaseModel):
     ok: bool
     reason: str
 
 
-class Outcome(BaseModel):
+class FlatOutcome(BaseModel):
     id: str
     state: str
     owner: str | None
     passed: bool | None
-    evidence: Evidence | None
+    evidence: FlatEvidence | None
 
 
-class Problem(BaseModel):
+class FlatPending(BaseModel):
+    proposal: str
+
+
+class FlatProblem(BaseModel):
     detail: str
 
 
-class Unavailable(BaseModel):
+class FlatUnavailable(BaseModel):
     detail: str
     outcome: str
 
 
-class Fault(BaseModel):
+class FlatFault(BaseModel):
     type: str
     loc: list[str]
     msg: str
 
 
-class Faults(BaseModel):
-    detail: list[Fault]
+class FlatFaults(BaseModel):
+    detail: list[FlatFault]
 
 
-_GUARDED: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "Not one clean HTTP request"},
-    403: {"model": Problem, "description": "From another machine, through a proxy, or from a page of another origin"},
-    408: {"model": Problem, "description": "The request did not arrive in time"},
-    421: {"model": Problem, "description": "The Host is not a name of this machine"},
-    431: {"model": Problem, "description": f"The head is over {HEAD_LIMIT} bytes"},
+GUARDED: dict[int | str, dict[str, Any]] = {
+    400: {"model": FlatProblem, "description": "Not one clean HTTP request"},
+    403: {"model": FlatProblem, "description": "From another machine, through a proxy, or from a page of another origin"},
+    408: {"model": FlatProblem, "description": "The request did not arrive in time"},
+    421: {"model": FlatProblem, "description": "The Host is not a name of this machine"},
+    431: {"model": FlatProblem, "description": f"The head is over {HEAD_LIMIT} bytes"},
     503: {
-        "model": Unavailable,
+        "model": FlatUnavailable,
         "description": "The store failed, or too many are connected; `outcome`: may something be written",
     },
 }
 _BODIES: dict[int | str, dict[str, Any]] = {
-    413: {"model": Problem, "description": f"The body is over {BODY_LIMIT} bytes"},
-    415: {"model": Problem, "description": "The body is not plain application/json"},
-    422: {"model": Faults, "description": "The body does not parse, or its members do not fit"},
+    413: {"model": FlatProblem, "description": f"The body is over {BODY_LIMIT} bytes"},
+    415: {"model": FlatProblem, "description": "The body is not plain application/json"},
+    422: {"model": FlatFaults, "description": "The body does not parse, or its members do not fit"},
 }
 
 
-def post_responses(post: Post) -> dict[int | str, dict[str, Any]]:
-    own = {200: {"model": Outcome}, 409: {"model": Problem, "description": post.conflict}}
-    return {**own, **_GUARDED, **_BODIES}
+def post_responses(post: Post, *, slow: bool = False) -> dict[int | str, dict[str, Any]]:
+    own: dict[int | str, dict[str, Any]] = {200: {"model": FlatOutcome}, 409: {"model": FlatProblem, "description": post.conflict}}
+    later = {202: {"model": FlatPending, "description": "A check is still running; GET /v1/proposals/{id} tells its outcome"}}
+    return own | GUARDED | _BODIES | (later if slow else {})
 
 
 def rows_responses(rows: Rows) -> dict[int | str, dict[str, Any]]:
     fine: dict[str, Any] = {"description": "Rows", "content": {"application/json": {"schema": _rows(rows)}}}
-    return {200: fine, **_GUARDED, **({422: _BODIES[422]} if rows.inbox else {})}
+    return {200: fine, **GUARDED, **({422: _BODIES[422]} if rows.inbox else {})}
+
+
+def figures_responses() -> dict[int | str, dict[str, Any]]:
+    """Prometheus' text format."""
+    text = {"text/plain": {"schema": {"type": "string"}}}
+    return {200: {"description": "Figures in Prometheus' text format", "content": text}, **GUARDED}
 
 
 def request_body(post: Post) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pointsman.http.answer import encode, outcome, refusal, reply, row
 from pointsman.http.body import read_body
 from pointsman.http.caller import caller, faults
 from pointsman.http.flat import Flat, Post, Rows
+from pointsman.http.metrics import Tally
 from pointsman.http.shape import Call, read
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Task
@@ -21,9 +22,10 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 FLAT_DOOR = Door("flat", strict=False)
 PAGE = 500
+WAIT_S = 25
 
 
-def posting(aio: Aio, flat: Flat, post: Post) -> Endpoint:
+def posting(aio: Aio, flat: Flat, post: Post, tally: Tally) -> Endpoint:
     verb = _VERBS[post.verb]
 
     async def endpoint(request: Request) -> Response:
@@ -33,7 +35,9 @@ def posting(aio: Aio, flat: Flat, post: Post) -> Endpoint:
             by = caller(call.caller, request.headers.getlist("pointsman-as"), post.callers)
             task = await verb(aio, flat, post, call, by, request.headers.get("idempotency-key"))
         except Refused as no:
-            return refusal(no, post, flat)
+            tally.decided(FLAT_DOOR.name, no.code)
+            return later(no, request) or refusal(no, post, flat)
+        tally.decided(FLAT_DOOR.name)
         return reply(outcome(task, flat.evidence))
 
     return endpoint
@@ -52,10 +56,19 @@ async def _claim(aio: Aio, flat: Flat, post: Post, call: Call, by: Principal, ke
 
 async def _propose(aio: Aio, flat: Flat, post: Post, call: Call, by: Principal, key: str | None) -> Task:
     assert call.task is not None, "every path that proposes requires its task"
-    return await aio.propose(call.task, post.event, call.args, by=by, digest=call.digest, idempotency_key=key)
+    return await aio.propose(call.task, post.event, call.args, by=by, digest=call.digest, idempotency_key=key, wait_s=WAIT_S)
 
 
 _VERBS = {"create": _create, "claim": _claim, "propose": _propose}
+
+
+def later(no: Refused, request: Request) -> Response | None:
+    """202 when a check outlives its caller's patience: the proposal goes on, and can be asked for."""
+    proposal = no.refusal.extra.get("proposal")
+    if proposal is None:
+        return None
+    base = request.scope.get("root_path", "")
+    return reply({"proposal": proposal}, 202, {"location": f"{base}/v1/proposals/{proposal}"})
 
 
 def listing(aio: Aio, flat: Flat, rows: Rows) -> Endpoint:

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_address
 
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from pointsman.http import problem
 
 HEAD_LIMIT = 32_768
 _FORWARDED = frozenset({b"forwarded", b"via", b"x-real-ip"})
@@ -116,5 +118,11 @@ class Guard:
         if wrong is None:
             await self.app(scope, receive, send)
         else:
-            answer = JSONResponse({"detail": wrong.detail}, wrong.status, {"connection": "close"})
-            await answer(scope, receive, send)
+            await _answer(scope, wrong)(scope, receive, send)
+
+
+def _answer(scope: Scope, wrong: Wrong) -> Response:
+    closing = {"connection": "close"}
+    if problem.speaks(scope):
+        return problem.said(wrong.status, wrong.detail, closing)
+    return JSONResponse({"detail": wrong.detail}, wrong.status, closing)

@@ -13,6 +13,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from pointsman.http import problem
 from pointsman.http.answer import RETRY_AFTER_S
 from pointsman.http.guard import HEAD_LIMIT
 
@@ -33,12 +34,13 @@ class Bounded(HttpToolsProtocol):
         self.head_size = 0
         self.timer: TimerHandle | None = None
         self.refused = False
+        self.url = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if len(self.connections) > CONNECTIONS:
             self.refused = True
-            self._answer(503, {"detail": "too many connections", "outcome": "not_done"})
+            self._answer(503, "too many connections", outcome="not_done")
         else:
             self._start_timer()
 
@@ -97,7 +99,7 @@ class Bounded(HttpToolsProtocol):
         self._stop_timer()
         cycle = self.cycle
         if cycle is None or (cycle.response_complete and not self.in_body):
-            self._answer(status, {"detail": detail})
+            self._answer(status, detail)
         elif self.pipeline or cycle.response_started:
             self.transport.close()
         elif not cycle.more_body:
@@ -105,17 +107,19 @@ class Bounded(HttpToolsProtocol):
         else:
             cycle.disconnected = True
             cycle.message_event.set()
-            self._answer(status, {"detail": detail})
+            self._answer(status, detail)
 
-    def _answer(self, status: int, members: dict[str, str]) -> None:
+    def _answer(self, status: int, detail: str, **more: str) -> None:
         """Hang up after a moment of reading and dropping what still comes: closing on unread bytes would reset the
         connection and lose the answer."""
         if self.transport.is_closing():
             return
-        body = json.dumps(members)
+        known = self.url.startswith(b"/v1/")
+        body = json.dumps((problem.of_http(status, detail) if known else {"detail": detail}) | more)
+        kind = problem.MEDIA_TYPE if known else "application/json"
         again = f"retry-after: {RETRY_AFTER_S}\r\n" if status == 503 else ""
         self.transport.write(
-            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {kind}\r\n"
             f"content-length: {len(body)}\r\n{again}connection: close\r\n\r\n{body}".encode()
         )
         self.transport.write_eof()

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import invalid
-from pointsman.http.asgi import app
+from pointsman.http.asgi import Service, app
 from pointsman.http.guard import is_loopback
 from pointsman.http.protocol import Bounded
 
@@ -36,14 +36,15 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8470,
     ready: Callable[[Ready], None] | None = None,
-    api: ASGIApp | None = None,
+    api: Service | None = None,
 ) -> None:
     """Serve until told to stop. `ready` is called once connections are accepted. Port 0 takes a free one. `api` is an
     application that another edge has joined; without it, `app(pm)`."""
     listener = bind(host, port)
     name = f"[{host.strip('[]')}]" if ":" in host else host
     where = Ready(url=f"http://{name}:{listener.getsockname()[1]}", pid=os.getpid(), db=pm.engine.db.url)
-    Server(settings(pm, api), lambda: ready(where) if ready else None).run([listener])
+    served = api or app(pm)
+    Server(settings(served), lambda: ready(where) if ready else None, served.feed.close).run([listener])
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -65,9 +66,9 @@ def bind(host: str, port: int) -> socket.socket:
         raise OSError(error.errno, f"{host}:{port} cannot be listened on ({error.strerror}); --port 0 takes a free one") from error
 
 
-def settings(pm: Pointsman, api: ASGIApp | None = None) -> uvicorn.Config:
+def settings(api: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
-        app(pm) if api is None else api,
+        api,
         http=Bounded,
         ws="none",
         proxy_headers=False,
@@ -83,16 +84,21 @@ def settings(pm: Pointsman, api: ASGIApp | None = None) -> uvicorn.Config:
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, except that it tells when it is ready, and that a signal asked for ends in a normal return
-    and not in death by that signal."""
+    """uvicorn's server, except that it tells when it is ready and when it stops, and that a signal asked for ends in a
+    normal return and not in death by that signal."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]):
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None], stopping: Callable[[], None]):
         super().__init__(config)
         self._started = started
+        self._stopping = stopping
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._stopping()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

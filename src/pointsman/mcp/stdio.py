@@ -1,6 +1,7 @@
 """MCP over standard input and output, which belong to the protocol from the first moment of the process to its end."""
 
 import os
+import signal
 from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import Any
@@ -25,7 +26,8 @@ class Wire:
 
 def take_wire() -> Wire:
     """From here on whatever is printed, by a work file, a check or a child, goes to standard error, and who reads
-    standard input finds it empty."""
+    standard input finds it empty. Ctrl-C ends the process at once: nothing wakes a thread that reads a pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     wire = Wire(os.dup(0), os.dup(1))
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)

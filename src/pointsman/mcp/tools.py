@@ -8,14 +8,12 @@ from typing import Literal
 from pointsman.kernel.definition import Definition, Event, Schema
 from pointsman.kernel.faults import SERVER_TOOLS
 from pointsman.kernel.ingest import KEY_LENGTH
-from pointsman.kernel.rules import Principal, Rule, admits, mentions
-from pointsman.mcp import shape, words
+from pointsman.kernel.rules import Principal, Rule, admits
+from pointsman.mcp import arguments, shape, words
+from pointsman.mcp.arguments import Seating
 from pointsman.mcp.shape import Properties, count, one_of, optional, said
 
 Verb = Literal["list", "get", "create", "claim", "propose", "event", "proposal", "wait"]
-PAGE, LARGEST_PAGE = 20, 100
-WAIT_S, LONGEST_WAIT_S = 25, 50
-VIEWS = ("open", "mine", "all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +35,6 @@ class Tool:
     def admits(self, by: Principal | None) -> bool:
         """Whether the roles of this principal can ever use the tool; owning and not contributing are taken as true."""
         return self.who is None or by is None or admits(self.who, by, is_owner=True, is_contributor=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Seating:
-    """What a connection says by itself: who calls (`named`), and epoch and session of what it acquired (`holds`)."""
-
-    named: bool
-    holds: bool
 
 
 def names(machines: Mapping[str, Definition]) -> dict[tuple[str, str], str]:
@@ -75,100 +65,49 @@ def toolbox(machines: Mapping[str, Definition], seating: Seating) -> dict[str, T
     return {tool.name: tool for tool in found}
 
 
-# ── arguments that tools share ───────────────────────────────────────────────────────────────────────────────────
-
-TASK_ID = said(shape.ID, "The task's id.")
-EPOCH = said(count(0), "The epoch that claim_task returned to you: it shows that you still own the task.")
-DIGEST = said({"type": "string", "minLength": 1, "maxLength": 128}, "The digest of the content you read in get_task and now decide on.")
-EXPECT = optional(count(1), "Refuse unless the task is at this version.")
-KEY = optional(shape.NAME, "Choose one per call; send the same one again when you repeat a call whose answer you did not get.")
-SESSION = optional(shape.NAME, "The session that claim_task returned to you.")
-AS = said(shape.NAME, "Your name, always the same, such as worker-1.")
-
-
-def _by(seating: Seating, *, required: bool) -> Properties:
-    if seating.named:
-        return {}
-    return {"as": AS if required else optional(AS)}
-
-
-def _machine(machines: Mapping[str, Definition], *, required: bool) -> Properties:
-    choice = said(one_of(machines), "The kind of task.")
-    return {"machine": choice if required else optional(choice)}
-
-
-def _needed(properties: Properties) -> list[str]:
-    """The arguments that may not be null are those that must be there."""
-    return [name for name, schema in properties.items() if {"type": "null"} not in schema.get("anyOf", ())]
-
-
-def _strict(properties: Properties) -> Schema:
-    return shape.arguments(properties, _needed(properties))
-
-
-def _owning(event: Event, seating: Seating) -> Properties:
-    """Epoch and session of whoever may qualify as owner. The epoch is required of whoever has no other right."""
-    if not mentions(event.by, "owner"):
-        return {}
-    only = not any(admits(event.by, Principal("-", kind), is_owner=False, is_contributor=False) for kind in ("agent", "person"))
-    epoch = EPOCH if only and not seating.holds else optional(EPOCH)
-    return {"epoch": epoch, **({} if seating.holds else {"session": SESSION})}
-
-
-def _placed(fields: Properties, beside: Properties) -> dict[str, str]:
-    """The argument for each field: its name, unless another argument has that name."""
-    placed: dict[str, str] = {}
-    for name in fields:
-        argument = name
-        while argument in beside or (argument != name and argument in fields):
-            argument = f"field_{argument}"
-        placed[argument] = name
-    return placed
-
-
 # ── the tools ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _reading(machines: Mapping[str, Definition], seating: Seating) -> Iterator[Tool]:
-    by = _by(seating, required=False)
+    by = arguments.named_by(seating, required=False)
     states = dict.fromkeys(state.name for definition in machines.values() for state in definition.states)
     listing = {
-        "view": optional(one_of(VIEWS), "open (the default): not in a final state; mine: owned by you and open; all."),
-        **_machine(machines, required=False),
+        "view": optional(one_of(arguments.VIEWS), "open (the default): not in a final state; mine: owned by you and open; all."),
+        **arguments.machine(machines, required=False),
         "state": optional(one_of(states), "Only tasks in this state."),
-        "limit": optional(count(1), f"At most this many: {PAGE} unless you say otherwise, {LARGEST_PAGE} at most."),
+        "limit": optional(count(1), f"At most this many: {arguments.PAGE} unless you say otherwise, {arguments.LARGEST_PAGE} at most."),
         "cursor": optional(shape.ID, "The `next` of the answer before, for the tasks that follow."),
     }
     getting = {
-        "task_id": TASK_ID,
+        "task_id": arguments.TASK_ID,
         "version": optional(count(1), "As the task was at this version."),
         "field": optional({"type": "string", "maxLength": KEY_LENGTH}, "Only this field, as text from `offset` on: for what `cut` names."),
         "offset": optional(count(0), "Where in that field to begin, in characters."),
     }
     waiting = {
-        "task_id": TASK_ID,
+        "task_id": arguments.TASK_ID,
         "version": optional(count(1), "Wait until the task's version is beyond this one."),
         "states": optional({"type": "array", "items": one_of(states)}, "Wait until the task is in one of these states."),
         "timeout_s": optional(
-            {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT_S},
-            f"Give up after so many seconds: {WAIT_S} unless you say otherwise.",
+            {"type": "number", "minimum": 0, "maximum": arguments.LONGEST_WAIT_S},
+            f"Give up after so many seconds: {arguments.WAIT_S} unless you say otherwise.",
         ),
     }
     proposal = {"proposal_id": said(shape.ID, "The `proposal` of an answer that said pending.")}
-    yield Tool("list_work", "list", words.LIST, _strict(listing | by), shape.ROWS_ANSWER, reads=True)
-    yield Tool("get_task", "get", words.GET, _strict(getting | by), shape.TASK_ANSWER, reads=True)
-    yield Tool("wait_task", "wait", words.WAIT, _strict(waiting | by), shape.TASK_ANSWER, reads=True)
-    yield Tool("get_proposal", "proposal", words.PROPOSAL, _strict(proposal | by), shape.PROPOSAL_ANSWER, reads=True)
+    yield Tool("list_work", "list", words.LIST, arguments.strict(listing | by), shape.ROWS_ANSWER, reads=True)
+    yield Tool("get_task", "get", words.GET, arguments.strict(getting | by), shape.TASK_ANSWER, reads=True)
+    yield Tool("wait_task", "wait", words.WAIT, arguments.strict(waiting | by), shape.TASK_ANSWER, reads=True)
+    yield Tool("get_proposal", "proposal", words.PROPOSAL, arguments.strict(proposal | by), shape.PROPOSAL_ANSWER, reads=True)
 
 
 def _create(machines: Mapping[str, Definition], seating: Seating) -> Tool:
     """The fields of all served machines side by side. One that some machine lacks is not required here: the engine
     says which fields a machine needs."""
     beside = {
-        **_machine(machines, required=len(machines) > 1),
+        **arguments.machine(machines, required=len(machines) > 1),
         "priority": optional(count(-1_000, 1_000), "Higher goes ahead."),
-        "idempotency_key": KEY,
-        **_by(seating, required=True),
+        "idempotency_key": arguments.KEY,
+        **arguments.named_by(seating, required=True),
     }
     fields: Properties = {}
     for definition in machines.values():
@@ -177,9 +116,9 @@ def _create(machines: Mapping[str, Definition], seating: Seating) -> Tool:
     if len(machines) > 1:
         shared = [name for name in fields if all(name in shape.given(definition) for definition in machines.values())]
         fields = {name: schema if name in shared else optional(schema) for name, schema in fields.items()}
-    placed = _placed(fields, beside)
+    placed = arguments.placed(fields, beside)
     properties = {argument: said(fields[name], words.field(name)) for argument, name in placed.items()}
-    return Tool("create_task", "create", words.create(machines), _strict(properties | beside), shape.TASK_ANSWER, sets=placed)
+    return Tool("create_task", "create", words.create(machines), arguments.strict(properties | beside), shape.TASK_ANSWER, sets=placed)
 
 
 def _either(one: Schema | None, other: Schema) -> Schema:
@@ -190,16 +129,16 @@ def _either(one: Schema | None, other: Schema) -> Schema:
 
 def _claim(machines: Mapping[str, Definition], seating: Seating) -> Tool:
     properties = {
-        **_machine(machines, required=len(machines) > 1),
-        "task_id": optional(TASK_ID, "This task; without it, the first that waits."),
-        "expect_version": EXPECT,
+        **arguments.machine(machines, required=len(machines) > 1),
+        "task_id": optional(arguments.TASK_ID, "This task; without it, the first that waits."),
+        "expect_version": arguments.EXPECT,
         **(
             {} if seating.holds else {"session": optional(shape.NAME, "A session of yours to hold it under; one is made if you give none.")}
         ),
-        "idempotency_key": KEY,
-        **_by(seating, required=True),
+        "idempotency_key": arguments.KEY,
+        **arguments.named_by(seating, required=True),
     }
-    return Tool("claim_task", "claim", words.claim(machines, holds=seating.holds), _strict(properties), shape.TASK_ANSWER)
+    return Tool("claim_task", "claim", words.claim(machines, holds=seating.holds), arguments.strict(properties), shape.TASK_ANSWER)
 
 
 def _propose(machines: Mapping[str, Definition], seating: Seating) -> Tool:
@@ -212,36 +151,36 @@ def _propose(machines: Mapping[str, Definition], seating: Seating) -> Tool:
     defs = {"$defs": args["$defs"]} if "$defs" in args else {}
     events = dict.fromkeys(event.name for definition in machines.values() for event in definition.events)
     properties = {
-        "task_id": TASK_ID,
+        "task_id": arguments.TASK_ID,
         "event": said(one_of(events), "The event, as `allowed` names it."),
         "args": optional({**{word: part for word, part in args.items() if word != "$defs"}, **defs}, "What the event sets."),
-        "digest": optional(DIGEST),
-        "epoch": optional(EPOCH),
-        "expect_version": EXPECT,
-        **({} if seating.holds else {"session": SESSION}),
+        "digest": optional(arguments.DIGEST),
+        "epoch": optional(arguments.EPOCH),
+        "expect_version": arguments.EXPECT,
+        **({} if seating.holds else {"session": arguments.SESSION}),
         "dry_run": optional({"type": "boolean"}, "True: say what would be decided, change nothing, run no check."),
-        "idempotency_key": KEY,
-        **_by(seating, required=True),
+        "idempotency_key": arguments.KEY,
+        **arguments.named_by(seating, required=True),
     }
-    return Tool("propose", "propose", words.PROPOSE, _strict(properties), shape.TASK_ANSWER)
+    return Tool("propose", "propose", words.PROPOSE, arguments.strict(properties), shape.TASK_ANSWER)
 
 
 def _event(name: str, definition: Definition, event: Event, seating: Seating) -> Tool:
     fields = shape.sets(definition, event)
     beside = {
-        **({"digest": DIGEST} if event.decides else {}),
-        **_owning(event, seating),
-        "expect_version": EXPECT,
-        "idempotency_key": KEY,
-        **_by(seating, required=True),
+        **({"digest": arguments.DIGEST} if event.decides else {}),
+        **arguments.owning(event, seating),
+        "expect_version": arguments.EXPECT,
+        "idempotency_key": arguments.KEY,
+        **arguments.named_by(seating, required=True),
     }
-    placed = _placed(fields, {"task_id": TASK_ID, **beside})
+    placed = arguments.placed(fields, {"task_id": arguments.TASK_ID, **beside})
     values = {argument: said(fields[name], words.field(name)) for argument, name in placed.items()}
     return Tool(
         name,
         "event",
         words.event(definition, event),
-        _strict({"task_id": TASK_ID, **values, **beside}),
+        arguments.strict({"task_id": arguments.TASK_ID, **values, **beside}),
         shape.TASK_ANSWER,
         repeatable=_once(event),
         machine=definition.name,

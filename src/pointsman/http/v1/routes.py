@@ -1,0 +1,67 @@
+"""Routes drawn from the table: read the request, call, answer; every refusal as a problem."""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Scope
+
+from pointsman.engine.door import Door
+from pointsman.engine.pointsman import Aio, Pointsman
+from pointsman.errors import Refused
+from pointsman.http import problem
+from pointsman.http.body import BODY_LIMIT, TooLarge, TooLargeResponse
+from pointsman.http.metrics import ACCEPTED, Tally
+from pointsman.http.v1.operation import Operation
+from pointsman.http.v1.read import Reading
+
+DOOR = Door("http")
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+TOO_LARGE = problem.of_http(413, f"the body is over {BODY_LIMIT} bytes")
+
+
+class PathRoute(Route):
+    """A path of `/v1` with its methods. It is asked only for paths that may be its own, and does not answer HEAD."""
+
+    def __init__(self, path: str, calls: Mapping[str, Endpoint]):
+        async def endpoint(request: Request) -> Response:
+            return await calls[request.method](request)
+
+        super().__init__(path, endpoint, methods=list(calls), include_in_schema=False)
+        self.methods = set(calls)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        if "/v1/" not in scope["path"]:
+            return Match.NONE, {}
+        match, found = super().matches(scope)
+        return match, {**found, "route": self}
+
+
+def routes(pm: Pointsman, operations: Sequence[Operation], tally: Tally) -> Iterator[BaseRoute]:
+    aio = pm.through(DOOR).aio
+    by_path: dict[str, dict[str, Endpoint]] = defaultdict(dict)
+    for operation in operations:
+        by_path[operation.path][operation.method] = answering(operation, aio, tally)
+    return (PathRoute(path, calls) for path, calls in by_path.items())
+
+
+def answering(operation: Operation, aio: Aio, tally: Tally) -> Endpoint:
+    reading = Reading(operation, aio)
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            response = await operation.call(await reading.read(request))
+        except TooLarge:
+            return TooLargeResponse(TOO_LARGE, problem.MEDIA_TYPE)
+        except Refused as no:
+            if operation.asks:
+                tally.decided(DOOR.name, no.code)
+            return problem.refused(no, conditional=operation.conditional and "if-match" in request.headers)
+        if operation.asks:
+            tally.decided(DOOR.name, "evidence_pending" if response.status_code == 202 else ACCEPTED)
+        return response
+
+    return endpoint

@@ -1,0 +1,187 @@
+"""Every operation of `/v1`."""
+
+from typing import Any
+
+from pointsman.engine.proposing import LARGEST_PRIORITY
+from pointsman.http.v1 import machines, past, shapes, tasks
+from pointsman.http.v1.feed import Feed, reading
+from pointsman.http.v1.operation import Answer, Call, Operation
+from pointsman.http.v1.parameter import (
+    LARGEST,
+    LARGEST_PAGE,
+    PAGE,
+    WAIT_S,
+    Parameter,
+    flag,
+    free,
+    if_match,
+    limit,
+    moment,
+    name,
+    one_of,
+    time,
+    wait,
+    who,
+    whole,
+)
+from pointsman.http.v1.shapes import OBJECT, TEXT, closed, many, or_null, ref
+from pointsman.kernel.definition import Schema
+from pointsman.types import task_id
+
+_PATTERN = r"^[A-Za-z0-9_]([A-Za-z0-9 ._@:/+#=()\[\]~-]*[A-Za-z0-9._@:/+#=()\[\]~-])?$"
+_NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": _PATTERN}
+_COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": LARGEST}
+_FLAG: Schema = {"type": "boolean", "default": False}
+
+AS = Parameter("Pointsman-As", who, _NAME, "Who asks, in open mode.", "header", many=True)
+SESSION = Parameter("Pointsman-Session", name, _NAME, "Tells holders under one name apart.", "header")
+KEY = Parameter("Idempotency-Key", name, _NAME, "The same request with the same key is done once, and answered alike.", "header")
+IF_MATCH = Parameter("If-Match", if_match, {"type": "string"}, 'Refuse unless the task is at this version, as in "7".', "header")
+IF_NONE_MATCH = Parameter("If-None-Match", str, {"type": "string"}, "Answer 304 to a reader who has this version.", "header")
+PREFER = Parameter("Prefer", wait, {"type": "string"}, f"`wait=N`: how many seconds to wait for checks, at most {WAIT_S}.", "header")
+LAST_ID = Parameter("Last-Event-ID", whole, _COUNT, "The last feed number that came; it goes before `after`.", "header")
+
+TASK_ID = Parameter("id", task_id, shapes.ID, "The task's id.", "path", required=True)
+PROPOSAL_ID = Parameter("id", task_id, shapes.ID, "The proposal's id.", "path", required=True)
+EVENT = Parameter("event", name, _NAME, "The event's name.", "path", required=True)
+MACHINE = Parameter("name", name, _NAME, "The machine's name.", "path", required=True)
+
+_LIMIT_SCHEMA: Schema = {"type": "integer", "minimum": 1, "default": PAGE}
+LIMIT = Parameter("limit", limit, _LIMIT_SCHEMA, f"How many; over {LARGEST_PAGE} means {LARGEST_PAGE}.", default=PAGE)
+CURSOR = Parameter("cursor", free, TEXT, "`next` of the page before.")
+AT = Parameter("at", moment, TEXT, "A time, or a feed number as in #57 (the # spelled %23): as it was then.")
+DRY = Parameter("dry_run", flag, _FLAG, "Say what would be decided; write nothing and run no check.", default=False)
+
+
+def _query(name: str, read: Any, schema: Schema, said: str, **more: Any) -> Parameter:
+    return Parameter(name, read, schema, said, **more)
+
+
+LISTING = (
+    _query("machine", name, _NAME, "Tasks of this machine."),
+    _query("state", name, _NAME, "Tasks in this state; several are several states.", many=True),
+    _query("owner", name, _NAME, "Tasks that this one owns."),
+    _query("open", flag, _FLAG, "No task in a final state.", default=False),
+    _query("q", free, TEXT, "Words that all occur in text fields, case ignored."),
+    _query(
+        "order",
+        one_of("created_at", "updated_at", "priority"),
+        {"type": "string", "enum": ["created_at", "updated_at", "priority"], "default": "created_at"},
+        "The order, ties by id; the past is in order of creation.",
+        default="created_at",
+    ),
+    AT,
+    LIMIT,
+    CURSOR,
+)
+AUDITED = (
+    _query("actor", name, _NAME, "Entries by this one."),
+    _query("event", name, _NAME, "Entries of this event."),
+    _query("from", time, shapes.TIME, "Entries at this time or later."),
+    _query("to", time, shapes.TIME, "Entries before this time."),
+    LIMIT,
+    CURSOR,
+)
+VERSION = _query("version", whole, _COUNT, "The task as it was at this version.")
+FROM = _query("from", whole, _COUNT, "A version.", required=True)
+TO = _query("to", whole, _COUNT, "Another version.", required=True)
+AFTER = _query("after", whole, _COUNT, "Begin behind this feed number.", default=0)
+
+ETAG = {"ETag": "The version as a strong entity tag."}
+REPLAYED = {"Idempotent-Replayed": "`true` when this is the first answer to the same request."}
+LOCATION = {"Location": "Where it is found."}
+_PAGED = "A page; `next` is the cursor of the page after it"
+_NEXT = or_null(TEXT)
+_BOARD = Answer(_PAGED, closed({"tasks": many(ref("Task")), "next": _NEXT, "as_of": shapes.WHOLE}))
+_ENTRIES = Answer(_PAGED, closed({"entries": many(ref("Entry")), "next": _NEXT}))
+_EVIDENCE = Answer("The evidence", closed({"evidence": shapes.by_name(ref("Evidence"))}))
+_DECISIONS = Answer("The decisions, oldest first", closed({"decisions": many(ref("Decision"))}))
+_DIFFERENCE = Answer("The difference", ref("Difference"))
+_REPORT = Answer("The report", ref("Report"))
+_PROPOSAL = Answer("The proposal", ref("Proposal"))
+_LATER = Answer("A check is still running; the proposal goes on", ref("Proposal"), LOCATION | REPLAYED)
+_MACHINES = Answer("The machines", closed({"machines": many(ref("Machine"))}))
+_MACHINE = Answer("The machine", ref("Machine"))
+_EVENTS = Answer("Events `entry` and `reset`", TEXT, media_type="text/event-stream")
+
+CREATION = closed(
+    {
+        "machine": or_null({"type": "string", "maxLength": 128}),
+        "fields": OBJECT,
+        "priority": {"type": "integer", "minimum": -LARGEST_PRIORITY, "maximum": LARGEST_PRIORITY},
+    },
+    optional=["machine", "priority"],
+)
+PROPOSED = closed(
+    {"args": OBJECT, "epoch": or_null(_COUNT), "digest": or_null({"type": "string", "maxLength": 128})},
+    optional=["args", "epoch", "digest"],
+)
+REFUSALS = (
+    *("idempotency_conflict", "identity_mismatch", "role_missing", "self_approval", "stale_version", "stale_content"),
+    *("already_decided", "wrong_state", "not_owner", "lease_lost", "already_claimed", "machine_unavailable", "guard_failed"),
+    *("evidence_failed", "evidence_pending", "unknown_task", "unknown_event"),
+)
+"""What asking for an event can be answered."""
+
+OF_A_TASK = ("unknown_task", "pruned")
+OF_A_PROPOSAL = ("unknown_proposal",)
+
+
+def operations(feed: Feed) -> tuple[Operation, ...]:
+    return (
+        Operation(
+            "POST",
+            tasks.TASKS,
+            tasks.create,
+            "Create a task",
+            (AS, SESSION, KEY),
+            {201: Answer("The task", ref("Task"), ETAG | LOCATION | REPLAYED)},
+            ("identity_mismatch", "unknown_machine", "idempotency_conflict", "machine_unavailable"),
+            CREATION,
+            asks=True,
+        ),
+        _read(tasks.TASKS, tasks.listing, "List tasks, as they are or were", _BOARD, *LISTING, codes=("unknown_machine",)),
+        Operation(
+            "GET",
+            "/v1/tasks/{id}",
+            tasks.get,
+            "One task, as it is or was",
+            (AS, SESSION, TASK_ID, VERSION, AT, IF_NONE_MATCH),
+            {200: Answer("The task", ref("Task"), ETAG), 304: Answer("The reader has this version", None, ETAG)},
+            ("identity_mismatch", *OF_A_TASK),
+        ),
+        Operation(
+            "POST",
+            "/v1/tasks/{id}/events/{event}",
+            tasks.propose,
+            "Propose an event",
+            (AS, SESSION, TASK_ID, EVENT, KEY, IF_MATCH, PREFER, DRY),
+            {200: Answer("The task after it", ref("Task"), ETAG | REPLAYED), 202: _LATER},
+            REFUSALS,
+            PROPOSED,
+            asks=True,
+        ),
+        _read(past.HISTORY, past.history, "A task's history, oldest first", _ENTRIES, TASK_ID, LIMIT, CURSOR, codes=OF_A_TASK),
+        _read("/v1/tasks/{id}/evidence", past.evidence, "A task's evidence by check", _EVIDENCE, TASK_ID, codes=OF_A_TASK),
+        _read("/v1/tasks/{id}/decisions", past.decisions, "Every decision on a task", _DECISIONS, TASK_ID, codes=OF_A_TASK),
+        _read("/v1/tasks/{id}/diff", past.difference, "What moved between versions", _DIFFERENCE, TASK_ID, FROM, TO, codes=OF_A_TASK),
+        _read("/v1/tasks/{id}/report", past.report, "A task's facts, for an auditor", _REPORT, TASK_ID, codes=OF_A_TASK),
+        _read("/v1/proposals/{id}", tasks.proposal, "A proposal whose checks had to run", _PROPOSAL, PROPOSAL_ID, codes=OF_A_PROPOSAL),
+        _read(tasks.APPROVALS, tasks.approvals, "What this caller may decide now", _BOARD, LIMIT, CURSOR),
+        _read("/v1/feed", reading(feed), "Every entry, in feed order, as server-sent events", _EVENTS, AFTER, LAST_ID),
+        _read(past.AUDIT, past.audit, "Entries of all tasks, newest first", _ENTRIES, *AUDITED),
+        _read("/v1/machines", machines.listing, "The machines served here", _MACHINES),
+        _read("/v1/machines/{name}", machines.get, "One machine", _MACHINE, MACHINE, codes=("unknown_machine",)),
+    )
+
+
+def _read(
+    path: str,
+    call: Call,
+    summary: str,
+    answer: Answer,
+    *parameters: Parameter,
+    codes: tuple[str, ...] = (),
+) -> Operation:
+    """An operation that only looks."""
+    return Operation("GET", path, call, summary, (AS, SESSION, *parameters), {200: answer}, ("identity_mismatch", *codes))
