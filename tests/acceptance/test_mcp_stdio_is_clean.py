@@ -42,6 +42,7 @@ def message(number: int, method: str, **params: object) -> str:
 
 def test_a_machine_that_prints_does_not_break_the_wire(tmp_path: Path) -> None:
     (tmp_path / "work.py").write_text(LOUD)
+    Pointsman(f"sqlite:///{tmp_path}/pointsman.db", []).close()
     sent = [
         message(1, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "test", "version": "1"}),
         json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
