@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from acceptance.spoken import PATHS
+from pointsman import Pointsman
 
 LOUD = """
 import atexit, os, subprocess, sys
