@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from pointsman import Event, Machine, Pointsman, Refused, State, Task, Tasks, Verdict, check, note, owner
 from pointsman.engine.chance import wall_clock
+from pointsman.errors import Refusal
 from pointsman.store import proposals
 from pointsman.store import refusals as refusals_kept
 from pointsman.store.snapshots import EVERY
@@ -80,11 +81,12 @@ def an_empty_queue(pm: Pointsman, name: str) -> None:
 
 
 def refusals(pm: Pointsman) -> None:
-    """Enough that the log is trimmed."""
+    """Enough that the log is trimmed here, though others write into it at the same moment."""
     task = acknowledged(pm.create("tasks", {"title": "t", "brief": "b"}, by="ann"))
-    for _ in range(refusals_kept.TRIM_EVERY):
-        with suppress(Refused):
-            pm.propose(task.id, "complete", by="w", epoch=0)
+    with suppress(Refused):
+        pm.propose(task.id, "complete", by="w", epoch=0)
+    many = range(3 * refusals_kept.TRIM_EVERY)
+    pm.engine.db.run(lambda tx: [refusals_kept.log(tx, Refusal("wrong_state", "no"), "complete", "w", "python") for _ in many])
     pm.refusals()
 
 

@@ -39,16 +39,16 @@ class Log:
         return lambda _: self.seen.append(f"answered:{name}")
 
 
-def test_one_unit_of_many_is_taken_back_alone(db: Sqlite):
-    first, bad, last = together(db, add("first"), fails_after_writing, add("last"))
+def test_one_unit_of_many_is_taken_back_alone(file_db: Sqlite):
+    first, bad, last = together(file_db, add("first"), fails_after_writing, add("last"))
     assert (first.result(), last.result()) == (1, 2)
     with pytest.raises(ZeroDivisionError):
         bad.result()
-    assert db.read(texts) == ["first", "last"]
+    assert file_db.read(texts) == ["first", "last"]
 
 
-def test_a_unit_sees_what_its_neighbour_wrote_before_it(db: Sqlite):
-    _, seen = together(db, add("first"), texts)
+def test_a_unit_sees_what_its_neighbour_wrote_before_it(file_db: Sqlite):
+    _, seen = together(file_db, add("first"), texts)
     assert seen.result() == ["first"]
 
 
@@ -75,22 +75,22 @@ def test_a_unit_that_fails_alone_is_rolled_back_without_a_commit(tmp_path: Path)
     db.close()
 
 
-def test_after_a_lost_transaction_every_unit_runs_again_alone(db: Sqlite):
-    db.run(add("taken"))
+def test_after_a_lost_transaction_every_unit_runs_again_alone(file_db: Sqlite):
+    file_db.run(add("taken"))
     runs: list[str] = []
 
     def counted(name: str) -> Callable[[Tx], Any]:
         return lambda tx: (runs.append(name), add(name)(tx))[1]
 
-    before, lost, after = together(db, counted("before"), rolls_everything_back, counted("after"))
+    before, lost, after = together(file_db, counted("before"), rolls_everything_back, counted("after"))
     assert runs == ["before", "before", "after"]
     assert (before.result(), after.result()) == (2, 3)
     assert isinstance(lost.exception(), apsw.ConstraintError)
-    assert db.read(texts) == ["taken", "before", "after"]
+    assert file_db.read(texts) == ["taken", "before", "after"]
 
 
-def test_a_unit_that_hides_the_loss_of_its_transaction_writes_nothing_more(db: Sqlite):
-    db.run(add("taken"))
+def test_a_unit_that_hides_the_loss_of_its_transaction_writes_nothing_more(file_db: Sqlite):
+    file_db.run(add("taken"))
 
     def hides_it(tx: Tx) -> str:
         try:
@@ -100,48 +100,48 @@ def test_a_unit_that_hides_the_loss_of_its_transaction_writes_nothing_more(db: S
                 tx("add_note", text="outside any transaction", parent=None)
         return "all is well"
 
-    before, hidden, after = together(db, add("before"), hides_it, add("after"))
+    before, hidden, after = together(file_db, add("before"), hides_it, add("after"))
     assert (before.result(), after.result()) == (2, 3)
     with pytest.raises(StoreError, match="rolled the transaction back") as told:
         hidden.result()
     assert told.value.outcome == "not_done"
     with pytest.raises(StoreError, match="rolled the transaction back"):
-        db.run(hides_it)
-    assert db.read(texts) == ["taken", "before", "after"]
+        file_db.run(hides_it)
+    assert file_db.read(texts) == ["taken", "before", "after"]
 
 
-def test_a_commit_that_the_schema_refuses_concerns_only_the_unit_at_fault(db: Sqlite):
-    before, orphan, after = together(db, add("before"), add("orphan", parent=1234), add("after"))
+def test_a_commit_that_the_schema_refuses_concerns_only_the_unit_at_fault(file_db: Sqlite):
+    before, orphan, after = together(file_db, add("before"), add("orphan", parent=1234), add("after"))
     assert (before.result(), after.result()) == (1, 2)
     assert isinstance(orphan.exception(), apsw.ConstraintError)
-    assert db.read(texts) == ["before", "after"]
+    assert file_db.read(texts) == ["before", "after"]
 
 
-def test_a_waiting_thread_and_a_future_may_share_a_group(db: Sqlite):
+def test_a_waiting_thread_and_a_future_may_share_a_group(file_db: Sqlite):
     answers: list[int] = []
-    thread = threading.Thread(target=lambda: answers.append(db.run(add("waits"))))
-    with Gate(db):
+    thread = threading.Thread(target=lambda: answers.append(file_db.run(add("waits"))))
+    with Gate(file_db):
         thread.start()
-        promised = [db.submit(add(str(n))) for n in range(200)]
+        promised = [file_db.submit(add(str(n))) for n in range(200)]
     thread.join(10)
     assert sorted([*answers, *(future.result(10) for future in promised)]) == list(range(1, 202))
 
 
-def test_an_interrupted_caller_leaves_no_transaction_behind(db: Sqlite):
+def test_an_interrupted_caller_leaves_no_transaction_behind(file_db: Sqlite):
     def interrupted(tx: Tx) -> None:
         tx("put_note", id=1, text="a")
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        db.run(interrupted)
+        file_db.run(interrupted)
     with pytest.raises(KeyboardInterrupt):
-        db.submit(interrupted).result(10)
-    assert db.run(texts) == []
+        file_db.submit(interrupted).result(10)
+    assert file_db.run(texts) == []
 
 
-def test_whatever_is_mixed_exactly_the_successes_are_there(db: Sqlite):
+def test_whatever_is_mixed_exactly_the_successes_are_there(file_db: Sqlite):
     """Good units, failing ones, ones that lose the whole transaction, and cancelled ones, from many threads at once."""
-    db.run(add("taken"))
+    file_db.run(add("taken"))
     kinds = (add("kept"), fails_after_writing, rolls_everything_back, add("orphan", parent=10_000), texts)
     succeeded: list[int] = []
 
@@ -149,10 +149,10 @@ def test_whatever_is_mixed_exactly_the_successes_are_there(db: Sqlite):
         chance = random.Random(seed)
         for _ in range(60):
             units = chance.choices(kinds, weights=(6, 2, 1, 1, 2), k=chance.randint(1, 4))
-            futures = [db.submit(unit) for unit in units[1:]]
+            futures = [file_db.submit(unit) for unit in units[1:]]
             if chance.random() < 0.2:
                 futures = [future for future in futures if not future.cancel()]
-            for wait in (partial(db.run, units[0]), *(future.result for future in futures)):
+            for wait in (partial(file_db.run, units[0]), *(future.result for future in futures)):
                 try:
                     answer = wait()
                 except (ZeroDivisionError, apsw.ConstraintError):
@@ -165,6 +165,6 @@ def test_whatever_is_mixed_exactly_the_successes_are_there(db: Sqlite):
         thread.start()
     for thread in threads:
         thread.join(60)
-    rows = db.read(lambda tx: tx("numbered"))
+    rows = file_db.read(lambda tx: tx("numbered"))
     assert [text for _, text in rows] == ["taken", *["kept"] * (len(rows) - 1)]
     assert sorted(succeeded) == [number for number, _ in rows[1:]]

@@ -48,7 +48,7 @@ def _forward(server: Server, session: Session, schema: Sequence[Migration], crea
 
 
 def _done(server: Server, session: Session, create: bool) -> int:
-    """The number of the last step; the empty schema is made here, if `create` says so."""
+    """The number of the last step; an empty schema is made here, if `create` says so."""
     there, ours, tables = server.ask(session, "schema_found")[0]
     if ours:
         return server.ask(session, "last_step")[0][0]
@@ -58,6 +58,7 @@ def _done(server: Server, session: Session, create: bool) -> int:
         raise unavailable(server.url, "it holds nothing of Pointsman")
     if not there:
         server.ask(session, "make_schema")
+    server.ask(session, "make_steps")
     return 0
 
 

@@ -39,8 +39,12 @@ SELECT
 -- name: make_schema :none
 CREATE SCHEMA pointsman;
 
+-- name: make_steps :none
+-- Which steps of the schema were applied.
+CREATE TABLE steps (number bigint PRIMARY KEY, name text COLLATE "C" NOT NULL);
+
 -- name: last_step :one
-SELECT max(number) AS number
+SELECT coalesce(max(number), 0) AS number
 FROM steps;
 
 -- name: add_step :none

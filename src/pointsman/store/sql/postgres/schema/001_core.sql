@@ -1,11 +1,5 @@
 -- The decision core, as sql/schema/001_core.sql. Times are µs of UTC; JSON is canonical text; text is compared bytewise.
--- `steps` says which steps of the schema were applied; `unnumbered` holds the entries that have no feed number yet, since
--- here entries are not committed in the order of their keys.
-
-CREATE TABLE steps (
-    number bigint PRIMARY KEY,
-    name text COLLATE "C" NOT NULL
-);
+-- `unnumbered` holds the entries that have no feed number yet, since here entries are not committed in the order of their keys.
 
 CREATE TABLE machines (
     name text COLLATE "C" NOT NULL,
