@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pointsman.store.connect import connect
 from pointsman.testing import FakeClock
@@ -40,9 +40,9 @@ class PostgresServer:
     conninfo: str
     made: list[str]
 
-    def execute(self, sql: str, database: str | None = None) -> list[tuple[Any, ...]]:
-        """As the server's administrator, outside any transaction."""
-        with psycopg.connect(self.conninfo, autocommit=True, **({"dbname": database} if database else {})) as session:
+    def execute(self, sql: str, url: str | None = None) -> list[tuple[Any, ...]]:
+        """On the server, or in one of its databases; outside any transaction."""
+        with psycopg.connect(url or self.conninfo, autocommit=True) as session:
             cursor = session.execute(sql.encode())
             return cursor.fetchall() if cursor.description else []
 
@@ -53,10 +53,15 @@ class PostgresServer:
         self.made.append(name)
         return self.url(name)
 
-    def url(self, name: str, **changes: str) -> str:
-        """A database's URL, every part of it as a parameter."""
-        parts = psycopg.conninfo.conninfo_to_dict(make_conninfo(self.conninfo, dbname=name, **changes))
-        return "postgresql:///?" + "&".join(f"{key}={quote(str(value), safe='')}" for key, value in parts.items())
+    def url(self, name: str) -> str:
+        return spelled(make_conninfo(self.conninfo, dbname=name))
+
+    @property
+    def address(self) -> tuple[str, int] | str:
+        """Where it listens: a host and a port, or the path of a socket."""
+        with psycopg.connect(self.conninfo) as session:
+            host, port = session.info.host, session.info.port
+        return f"{host}/.s.PGSQL.{port}" if host.startswith("/") else (host, port)
 
     def empty(self) -> str:
         """A new database with Pointsman's tables and nothing in them: a copy of one, since that is quick."""
@@ -69,6 +74,12 @@ class PostgresServer:
         self.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
         self.made.insert(0, name)
         connect(self.url(name), clock=FakeClock()).close()
+
+
+def spelled(conninfo: str, **changes: str) -> str:
+    """A connection string as a URL, every part of it as a parameter."""
+    parts = conninfo_to_dict(conninfo) | changes
+    return "postgresql:///?" + "&".join(f"{key}={quote(str(value), safe='')}" for key, value in parts.items())
 
 
 @contextmanager

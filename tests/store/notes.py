@@ -52,6 +52,12 @@ SELECT id, number FROM notes WHERE id = :id /*lock*/;
 -- name: next_note :one?
 SELECT id FROM notes ORDER BY id LIMIT 1 /*lock:skip*/;
 
+-- name: nap@sqlite :none
+SELECT :seconds;
+
+-- name: nap@postgres :none
+SELECT pg_sleep(:seconds);
+
 -- name: count_up :one
 UPDATE notes SET number = number + 1 WHERE id = :id RETURNING number;
 """

@@ -6,6 +6,7 @@ A URL holds a password; nothing here that is shown or raised ever does.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 from urllib.parse import quote
 
@@ -22,7 +23,6 @@ from pointsman.store.postgres_statements import Spelled
 OLDEST_SERVER = 140000
 POOL_SIZE = 16
 ALIVE: Mapping[str, str] = {
-    "connect_timeout": "5",
     "keepalives_idle": "30",
     "keepalives_interval": "10",
     "keepalives_count": "3",
@@ -57,6 +57,10 @@ class Patience:
     statement_s: float = 30.0
     idle_s: float = 10.0
     grace_s: float = 2.0
+
+    @property
+    def answer_s(self) -> float:
+        return self.statement_s + self.grace_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ class Server:
         found = self.ask(session, "settle_session", **{name: str(round(1000 * s)) for name, s in waits.items()})[0]
         if why := unfit(*found[4:]):
             raise unavailable(self.url, why)
-        session.deadline_s = self.patience.statement_s + self.patience.grace_s
+        session.deadline_s = self.patience.answer_s
 
 
 def unfit(version: str, fsync: str, synchronous_commit: str, encoding: str) -> str | None:
@@ -125,7 +129,8 @@ def locate(url: str, patience: Patience, asked: Mapping[str, Spelled]) -> Server
         raise _unreadable() from None
     if _misread(url, parts):
         raise _unreadable() from None
-    defaults = {name: value for name, value in ALIVE.items() if name not in parts}
+    wanted = {**ALIVE, "connect_timeout": str(ceil(patience.connection_s))}
+    defaults = {name: value for name, value in wanted.items() if name not in parts}
     return Server(make_conninfo(url, **defaults), shown(parts), patience, asked)
 
 

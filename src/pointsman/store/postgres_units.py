@@ -82,7 +82,7 @@ class Units:
     def _attempt(self, kind: Kind, unit: Callable[[Tx], T]) -> T:
         with self._pool.lend() as session:
             cursor = session.cursor()
-            self._begin(cursor, kind)
+            self._begin(session, cursor, kind)
             try:
                 answer = self._run(cursor, kind, unit)
             except psycopg.Error as error:
@@ -91,12 +91,15 @@ class Units:
                 self._commit(session, cursor)
             return answer
 
-    def _begin(self, cursor: Cursor[Row], kind: Kind) -> None:
+    def _begin(self, session: Session, cursor: Cursor[Row], kind: Kind) -> None:
+        """A server that is there begins at once. Of one that does not, every session that stands idle is suspect."""
+        session.deadline_s = self._server.patience.connection_s
         try:
             cursor.execute(kind.begin)
         except psycopg.Error as error:
             self._pool.forget()
             raise Again(fault(error, self._server.url) or error) from error
+        session.deadline_s = self._server.patience.answer_s
         self._probe("transaction.begun")
 
     def _run(self, cursor: Cursor[Row], kind: Kind, unit: Callable[[Tx], T]) -> T:
