@@ -5,6 +5,7 @@ which databases are made and dropped.
 """
 
 import os
+import signal
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ NAME = "pointsman_test"
 SETTINGS = """
 max_connections = 200
 shared_buffers = 64MB
+max_wal_size = 8GB
+checkpoint_timeout = 1h
 """
 
 _numbers = count()
@@ -98,7 +101,14 @@ def packaged(settings: str = SETTINGS) -> Iterator[str]:
     try:
         yield make_conninfo(server.get_uri())
     finally:
+        _stop_at_once(server.get_postmaster_info().process)
         server.cleanup()
+
+
+def _stop_at_once(postmaster: Any) -> None:
+    """Without the last checkpoint, which would write all these databases to disk only to remove them."""
+    postmaster.send_signal(signal.SIGQUIT)
+    postmaster.wait(30)
 
 
 @contextmanager

@@ -1,38 +1,35 @@
 """P5 with an exported head: cutting the tail, even with every trace of it, is found; so is a removed task."""
 
-import shutil
-from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 import support
+from databases import STORES
 from pointsman import Pointsman
+from promises.copies import Copies, PostgresCopies, SqliteCopies
 
 HEAD = dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, HEAD]:
-    path = tmp_path_factory.mktemp("whole") / "work.db"
-    with Pointsman(f"sqlite:///{path}") as pm:
+@pytest.fixture(scope="module", params=STORES)
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Copies, HEAD]:
+    copies: Copies
+    if request.param == "sqlite":
+        copies = SqliteCopies(tmp_path_factory.mktemp("whole"))
+    else:
+        copies = PostgresCopies(request.getfixturevalue("postgres"))
+    with Pointsman(copies.url) as pm:
         for _ in range(3):
             support.approved(pm)
         head = pm.head()
         support.create(pm)
         pm.as_of()
-    return path, head
+    return copies, head
 
 
-def _verified(path: Path, tmp_path: Path, head: HEAD | None, *statements: str) -> list[str]:
-    copy = tmp_path / "work.db"
-    shutil.copy(path, copy)
-    raw = apsw.Connection(str(copy))
-    for statement in statements:
-        raw.execute(statement)
-    raw.close()
-    with Pointsman(f"sqlite:///{copy}", [], create=False) as pm:
+def _verified(copies: Copies, head: HEAD | None, *statements: str) -> list[str]:
+    with Pointsman(copies.changed(statements), [], create=False) as pm:
         return [fault.what for fault in pm.verify(head).faults]
 
 
@@ -48,33 +45,31 @@ def _cut(task: str) -> list[str]:
     ]
 
 
-def test_the_head_holds_while_history_grows(whole: tuple[Path, HEAD], tmp_path: Path) -> None:
-    assert _verified(whole[0], tmp_path, whole[1]) == []
+def test_the_head_holds_while_history_grows(whole: tuple[Copies, HEAD]) -> None:
+    assert _verified(whole[0], whole[1]) == []
 
 
-def test_a_cut_tail_looks_sound_without_the_head_and_is_found_with_it(whole: tuple[Path, HEAD], tmp_path: Path) -> None:
-    path, head = whole
-    assert _verified(path, tmp_path, None, *_cut(">= 3")) == []
-    assert _verified(path, tmp_path, head, *_cut(">= 3")) == [
+def test_a_cut_tail_looks_sound_without_the_head_and_is_found_with_it(whole: tuple[Copies, HEAD]) -> None:
+    copies, head = whole
+    assert _verified(copies, None, *_cut(">= 3")) == []
+    assert _verified(copies, head, *_cut(">= 3")) == [
         f"the tail was cut: the head names feed number {head['seq']}, the feed ends at {head['seq'] // 3 * 2}"
     ]
 
 
-def test_a_task_removed_from_the_middle_is_found_without_a_head(whole: tuple[Path, HEAD], tmp_path: Path) -> None:
-    path, head = whole
-    assert _verified(path, tmp_path, None, *_cut("= 2")) == [f"feed number {head['seq'] // 3 + 1} is missing"]
+def test_a_task_removed_from_the_middle_is_found_without_a_head(whole: tuple[Copies, HEAD]) -> None:
+    copies, head = whole
+    assert _verified(copies, None, *_cut("= 2")) == [f"feed number {head['seq'] // 3 + 1} is missing"]
 
 
-def test_another_history_under_the_same_numbers_is_found(whole: tuple[Path, HEAD], tmp_path: Path) -> None:
-    path, head = whole
+def test_another_history_under_the_same_numbers_is_found(whole: tuple[Copies, HEAD]) -> None:
+    copies, head = whole
     other = {**head, "hash": "0" * 64}
-    assert _verified(path, tmp_path, other) == [
-        f"feed number {head['seq']} is not what the head names: entries before it were removed or changed"
-    ]
+    assert _verified(copies, other) == [f"feed number {head['seq']} is not what the head names: entries before it were removed or changed"]
 
 
-def test_an_empty_database_has_a_head(tmp_path: Path) -> None:
-    with Pointsman(f"sqlite:///{tmp_path}/new.db") as pm:
+def test_an_empty_database_has_a_head(url: str) -> None:
+    with Pointsman(url) as pm:
         head = pm.head()
         assert head["seq"] == 0
         support.create(pm)

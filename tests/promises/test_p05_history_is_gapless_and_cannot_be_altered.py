@@ -1,16 +1,13 @@
 """P5: altering, dropping, swapping or inserting an entry, or any covered or derived column, is found and named."""
 
-import shutil
-from pathlib import Path
-
-import apsw
 import pytest
 
 import support
+from databases import STORES
 from pointsman import Event, Machine, Pointsman, State, Tasks, Verdict, check, optional, owner
-from pointsman.store.columns import COLUMNS, VOLATILE
-from pointsman.store.connect import SQL
+from pointsman.store.columns import COLUMNS, POSTGRES_COLUMNS, VOLATILE
 from pointsman.store.snapshots import EVERY
+from promises.copies import Copies, PostgresCopies, SqliteCopies
 
 TAMPERABLE = [(table, column) for table, columns in COLUMNS.items() for column, kind in columns.items() if kind != VOLATILE]
 
@@ -29,11 +26,15 @@ class Judged(Machine, name="judged"):
     finish = Event(open >> done, by=owner, sets=optional("text"), requires=right)
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=STORES)
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Copies:
     """A database with every kind of row, closed."""
-    path = tmp_path_factory.mktemp("whole") / "work.db"
-    with Pointsman(f"sqlite:///{path}", [Tasks, Judged]) as pm:
+    copies: Copies
+    if request.param == "sqlite":
+        copies = SqliteCopies(tmp_path_factory.mktemp("whole"))
+    else:
+        copies = PostgresCopies(request.getfixturevalue("postgres"))
+    with Pointsman(copies.url, [Tasks, Judged]) as pm:
         for _ in range(3):
             task = support.approved(pm)
         long = support.drafting(pm)
@@ -45,51 +46,40 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert judged is not None
         pm.propose(judged.id, "finish", {"text": "right"}, by="w", epoch=judged.epoch)
         assert pm.as_of() == len(pm.history(n=1000))
-    return path
+    return copies
 
 
-def _tampered(whole: Path, tmp_path: Path, *statements: str) -> list[str]:
+def _tampered(whole: Copies, *statements: str) -> list[str]:
     """What verify says after raw SQL was run on a copy. No machine is served: verification needs only the database."""
-    path = tmp_path / "work.db"
-    shutil.copy(whole, path)
-    raw = apsw.Connection(str(path))
-    raw.execute("PRAGMA ignore_check_constraints = ON")
-    for statement in statements:
-        raw.execute(statement)
-    raw.close()
-    with Pointsman(f"sqlite:///{path}", [], create=False) as pm:
+    with Pointsman(whole.changed(statements), [], create=False) as pm:
         report = pm.verify()
     assert report.ok == (not report.faults)
     return [fault.what for fault in report.faults]
 
 
-def test_an_untouched_database_verifies(whole: Path, tmp_path: Path) -> None:
-    assert _tampered(whole, tmp_path) == []
+def test_an_untouched_database_verifies(whole: Copies) -> None:
+    assert _tampered(whole) == []
 
 
-def test_every_column_of_every_table_is_declared(whole: Path) -> None:
-    raw = apsw.Connection(str(whole))
-    tables = [row[0] for row in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")]
-    found = {table: {row[1] for row in raw.execute(f"PRAGMA table_info({table})")} for table in tables}
-    assert found == {table: set(columns) for table, columns in COLUMNS.items()}
-    assert SQL.joinpath("schema").is_dir()
+def test_every_column_of_every_table_is_declared(whole: Copies) -> None:
+    declared = {table: set(columns) for table, columns in COLUMNS.items()}
+    if isinstance(whole, PostgresCopies):
+        declared |= {table: set(columns) for table, columns in POSTGRES_COLUMNS.items()}
+    assert {table: set(columns) for table, columns in whole.tables().items()} == declared
 
 
 @pytest.mark.parametrize(("table", "column"), TAMPERABLE)
-def test_an_altered_column_is_found(whole: Path, tmp_path: Path, table: str, column: str) -> None:
-    raw = apsw.Connection(str(whole))
-    keys = [row[1] for row in raw.execute(f"PRAGMA table_info({table})") if row[5]]
-    *row, kind = raw.execute(f"SELECT {', '.join(keys)}, typeof({column}) FROM {table} ORDER BY 1 DESC LIMIT 1").fetchone()
-    raw.close()
+def test_an_altered_column_is_found(whole: Copies, table: str, column: str) -> None:
+    keys = whole.key_of(table)
+    row = whole.ask(f"SELECT {', '.join(keys)} FROM {table} ORDER BY 1 DESC LIMIT 1")[0]
     where = " AND ".join(f"{key} = {value!r}" for key, value in zip(keys, row, strict=True))
-    changed = f"{column} + 1000" if kind == "integer" else f"coalesce({column}, '') || ' '"
-    assert _tampered(whole, tmp_path, f"UPDATE {table} SET {column} = {changed} WHERE {where}")
+    changed = f"coalesce({column}, 0) + 1000" if whole.is_number(table, column) else f"coalesce({column}, '') || ' '"
+    assert _tampered(whole, f"UPDATE {table} SET {column} = {changed} WHERE {where}")
 
 
-@pytest.mark.parametrize("column", ["owner", "session", "evidence", "fields"])
-def test_a_column_set_to_null_or_empty_is_found(whole: Path, tmp_path: Path, column: str) -> None:
-    empty = "NULL" if column in ("owner", "session") else "'{}'"
-    faults = _tampered(whole, tmp_path, f"UPDATE tasks SET {column} = {empty}, session = 's' WHERE key = 1")
+@pytest.mark.parametrize("change", ["owner = NULL", "session = 's'", "evidence = '{}'", "fields = '{}'"])
+def test_a_column_set_to_null_or_empty_is_found(whole: Copies, change: str) -> None:
+    faults = _tampered(whole, f"UPDATE tasks SET {change} WHERE key = 1")
     assert any("live row" in fault for fault in faults)
 
 
@@ -113,26 +103,27 @@ LAST = "(SELECT max(key) FROM entries WHERE task = 1)"
         (["DELETE FROM entries WHERE task = 1"], "without history"),
     ],
 )
-def test_a_dropped_swapped_or_inserted_entry_is_found(whole: Path, tmp_path: Path, statements: list[str], named: str) -> None:
-    assert any(named in fault for fault in _tampered(whole, tmp_path, *statements))
+def test_a_dropped_swapped_or_inserted_entry_is_found(whole: Copies, statements: list[str], named: str) -> None:
+    assert any(named in fault for fault in _tampered(whole, *statements))
 
 
-def test_an_inserted_entry_is_found(whole: Path, tmp_path: Path) -> None:
-    raw = apsw.Connection(str(whole))
-    names = [row[1] for row in raw.execute("PRAGMA table_info(entries)") if row[1] != "key"]
-    raw.close()
+def test_an_inserted_entry_is_found(whole: Copies) -> None:
+    names = [name for name in whole.tables()["entries"] if name != "key"]
     copied = ", ".join("version + 1" if name == "version" else name for name in names)
-    statement = f"INSERT INTO entries ({', '.join(names)}) SELECT {copied} FROM entries WHERE key = {LAST}"
-    assert _tampered(whole, tmp_path, statement)
+    assert _tampered(whole, f"INSERT INTO entries ({', '.join(names)}) SELECT {copied} FROM entries WHERE key = {LAST}")
 
 
-def test_the_first_bad_entry_is_named(whole: Path, tmp_path: Path) -> None:
-    path = tmp_path / "work.db"
-    shutil.copy(whole, path)
-    raw = apsw.Connection(str(path))
-    task, version = raw.execute("SELECT t.id, e.version FROM entries e JOIN tasks t ON t.key = e.task WHERE e.key = 3").fetchone()
-    raw.execute("UPDATE entries SET by = 'mallory' WHERE key >= 3")
-    raw.close()
-    with Pointsman(f"sqlite:///{path}", [], create=False) as pm:
+def test_the_first_bad_entry_is_named(whole: Copies) -> None:
+    task, version = whole.ask("SELECT t.id, e.version FROM entries e JOIN tasks t ON t.key = e.task WHERE e.key = 3")[0]
+    with Pointsman(whole.changed(["UPDATE entries SET by = 'mallory' WHERE key >= 3"]), [], create=False) as pm:
         first = next(fault for fault in pm.verify().faults if fault.version is not None)
     assert (first.task, first.version, first.what) == (task, version, "a covered column was altered")
+
+
+def test_an_entry_that_would_never_be_numbered_is_found(request: pytest.FixtureRequest) -> None:
+    """On PostgreSQL entries wait for their number in a table of their own."""
+    copies = PostgresCopies(request.getfixturevalue("postgres"))
+    with Pointsman(copies.url) as pm:
+        support.create(pm)
+    assert _tampered(copies) == []
+    assert _tampered(copies, "DELETE FROM unnumbered") == ["a stray entry without a feed number stands in the store (key 1)"]

@@ -36,3 +36,10 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     ),
     "refusals": _columns(volatile="key at task event by door code detail"),
 }
+
+POSTGRES_COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "steps": _columns(volatile="number name"),
+    "unnumbered": _columns(derived="entry"),
+}
+"""What only a PostgreSQL database has beside them: SQLite keeps the number of its schema in the file's header, and commits
+entries in the order of their keys."""
