@@ -99,7 +99,7 @@ class PostgresCopies:
         ]
 
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
-        with psycopg.connect(self.url, options="-c search_path=pointsman") as raw:
+        with psycopg.connect(self.url, options="-c search_path=kept,pointsman") as raw:
             return raw.execute(sql.encode()).fetchall()
 
     def tables(self) -> dict[str, list[str]]:
@@ -113,7 +113,7 @@ class PostgresCopies:
     def key_of(self, table: str) -> list[str]:
         rows = self.ask(
             "SELECT a.attname FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) "
-            f"WHERE i.indrelid = '{table}'::regclass AND i.indisprimary ORDER BY a.attnum"
+            f"WHERE i.indrelid = 'pointsman.{table}'::regclass AND i.indisprimary ORDER BY a.attnum"
         )
         return [name for (name,) in rows]
 
