@@ -1,0 +1,180 @@
+"""P18: the same calls, under the same clock and chance, get the same answers, codes and hashes from both stores."""
+
+import random
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import support
+from databases import PostgresServer
+from pointsman import Event, Machine, Pointsman, Refused, State, Task, Tasks, Verdict, check, owner
+from pointsman.testing import FakeClock, seeded
+from pointsman.types import iso, seconds
+
+STEPS = 300
+TEXTS = ["é\U0001f600 İı", "a", "B", "ä", "Z", "%_\\", "''\"", "x" * 300, "zeta\u0301", support.GOOD, support.GOOD + " More.", support.BAD]
+NAMES = ["worker-a", "worker-b", "Worker-A", "rita", "saul"]
+Answer = tuple[str, Any]
+
+
+def is_right(text: str) -> Verdict:
+    return Verdict("right" in text, "compared")
+
+
+class Judged(Machine, name="judged"):
+    text: str = ""
+    number: float | None = None
+    Open = State(initial=True)
+    done = State(final=True)
+    failed = State(final=True, outcome="failed")
+    right = check(is_right)
+    take = Event(Open >> Open, acquires=True)
+    write = Event(Open >> Open, sets=("text", "number"))
+    finish = Event(Open >> done, by=owner, requires=right)
+    drop = Event(Open >> failed)
+
+
+class Calls:
+    """Random calls, chosen from what the board looked like before each; the same seed makes the same calls."""
+
+    def __init__(self, pm: Pointsman, clock: FakeClock, seed: int):
+        self.pm, self.clock, self.chosen = pm, clock, random.Random(seed)
+
+    def next(self) -> Answer:
+        self.clock.advance(self.chosen.choice([0, 1, seconds(1), seconds(600)]))
+        call = self.chosen.choice([self.create, self.claim, self.propose, self.propose, self.propose, self.decide, self.lists, self.past])
+        try:
+            return call.__name__, told(call())
+        except Refused as refused:
+            return call.__name__, refused.refusal.as_json()
+
+    def pick(self, some: list[Any]) -> Any:
+        return self.chosen.choice(some)
+
+    def create(self) -> Any:
+        fields = {"title": self.pick(TEXTS), "brief": self.pick([*TEXTS, " ", 5])} if self.chosen.random() < 0.7 else {}
+        machine = "tasks" if fields else self.pick(["judged", "nonsense"])
+        key = self.pick([None, None, f"k{self.chosen.randrange(8)}"])
+        return self.pm.create(machine, fields, by=self.pick(NAMES), priority=self.pick([0, 0, 5, -3]), idempotency_key=key)
+
+    def claim(self) -> Any:
+        machine, by = self.pick(["tasks", "tasks", "judged"]), self.pick(NAMES)
+        wanted = self.pick([None, None, self.task()])
+        key = self.pick([None, None, f"c{self.chosen.randrange(8)}"])
+        return self.pm.claim(machine, by=by, id=wanted and wanted.id, idempotency_key=key)
+
+    def task(self) -> Task | None:
+        board = self.pm.list(limit=1000)
+        return self.pick(board) if board else None
+
+    def propose(self) -> Any:
+        task = self.task()
+        if task is None:
+            return None
+        event = self.pick(list(self.pm.machines[task.machine].event))
+        args = {
+            "request_approval": {"draft": self.pick(TEXTS)},
+            "write": {"text": self.pick([*TEXTS, "right"]), "number": self.pick([1.5, 1e300, None])},
+        }
+        by = self.pick([task.owner or "worker-a", self.pick(NAMES)])
+        given = {"epoch": self.pick([task.epoch, task.epoch, None, 7]), "expect_version": self.pick([None, None, task.version, 1])}
+        key = self.pick([None, None, f"p{self.chosen.randrange(20)}"])
+        return self.pm.propose(task.id, event, args.get(event, {}), by=by, idempotency_key=key, dry_run=self.chosen.random() < 0.1, **given)
+
+    def decide(self) -> Any:
+        waiting = self.pm.list(state="awaiting_approval")
+        if not waiting:
+            return None
+        task = self.pick(waiting)
+        digest = self.pick([task.digest, task.digest, "0" * 64])
+        return self.pm.propose(task.id, self.pick(["approve", "reject"]), {"note": self.pick(TEXTS)}, by=self.pick(NAMES), digest=digest)
+
+    def lists(self) -> Any:
+        order = self.pick(["created_at", "updated_at", "priority"])
+        state = self.pick([None, "queued", ["queued", "drafting"], ["Open"], ["open"], []])
+        page = self.pm.list(
+            order=order, state=state, open=self.pick([None, True]), owner=self.pick([None, *NAMES]), limit=self.pick([1, 5, None])
+        )
+        inbox = self.pm.list(machine="tasks", inbox=self.pick(NAMES))
+        words = self.pm.list(q=self.pick(["É", "release SCHEDULER", "%", "ı"]))
+        return page, inbox, words, self.pm.list(order=order, after=page[-1], limit=3) if page else []
+
+    def past(self) -> Any:
+        seq = self.pm.as_of()
+        at = self.pick([f"#{self.chosen.randint(0, seq)}", iso(self.clock.now - seconds(self.chosen.randrange(3000)))])
+        audit = self.pm.audit(actor=self.pick([None, *NAMES]), event=self.pick([None, "claim"]), limit=5)
+        return self.pm.list(at=at), self.pm.history(n=7), self.pm.feed(self.chosen.randint(0, seq), 5), audit, self.pm.head()
+
+
+def told(value: Any) -> Any:
+    """An answer as plain values, ids and hashes included."""
+    if isinstance(value, list | tuple):
+        return [told(item) for item in value]
+    return asdict(value) if hasattr(value, "__dataclass_fields__") else value
+
+
+def run(url: str, seed: int) -> tuple[list[Answer], list[Any]]:
+    """What every call was answered, and the whole record at the end."""
+    clock = FakeClock()
+    with Pointsman(url, [Tasks, Judged], clock=clock, chance=seeded(seed)) as pm:
+        calls = Calls(pm, clock, seed)
+        answers = [calls.next() for _ in range(STEPS)]
+        assert pm.verify().ok
+        refusals = [told(refusal) for refusal in pm.refusals(1000)]
+        return answers, [list(pm.export()), pm.head(), refusals, pm.published(), told(pm.figures()), told(pm.verify())]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_generated_sequence_of_calls(postgres: PostgresServer, tmp_path: Path, seed: int) -> None:
+    answers, record = run(f"sqlite:///{tmp_path}/work.db", seed)
+    others, other_record = run(postgres.empty(), seed)
+    for step, (one, other) in enumerate(zip(answers, others, strict=True)):
+        assert one == other, f"call {step}"
+    assert record == other_record
+
+
+def test_the_sequences_are_worth_comparing(tmp_path: Path) -> None:
+    answers, record = run(f"sqlite:///{tmp_path}/work.db", 0)
+    codes = {answer["code"] for _, answer in answers if isinstance(answer, dict) and "code" in answer}
+    assert {"invalid", "wrong_state", "not_owner", "stale_version", "evidence_failed", "unknown_machine", "idempotency_conflict"} <= codes
+    assert len(record[0]) > 100
+
+
+BAD: list[Callable[[Pointsman, Task], object]] = [
+    lambda pm, task: pm.create("tasks", {"title": "a\0b", "brief": "b"}, by="ann"),
+    lambda pm, task: pm.create("tasks", {"title": "\ud800", "brief": "b"}, by="ann"),
+    lambda pm, task: pm.create("tasks", {"title": "t", "brief": "b"}, by="ann", priority=2**63),
+    lambda pm, task: pm.get(task.id, version=2**63),
+    lambda pm, task: pm.get(task.id, at=2**70),
+    lambda pm, task: pm.list(owner="a\0b"),
+    lambda pm, task: pm.list(state="a\0b"),
+    lambda pm, task: pm.list(at=-(2**70)),
+    lambda pm, task: pm.propose(task.id, "fail", by="a" * 1000),
+    lambda pm, task: pm.propose(task.id, "fail", {"note": "\0"}, by="ann"),
+    lambda pm, task: pm.propose(task.id, "start_draft", by=support.OWNER, expect_version=2**63),
+    lambda pm, task: pm.audit(actor="\0"),
+    lambda pm, task: pm.audit(start=2**63),
+    lambda pm, task: pm.history(before=2**63),
+    lambda pm, task: pm.feed(after=2**63),
+    lambda pm, task: pm.claim("tasks", by="ann", session="\0"),
+    lambda pm, task: pm.list(q="\0"),
+    lambda pm, task: pm.list(after=(0, "\0")),
+]
+
+
+@pytest.mark.parametrize("call", range(len(BAD)))
+def test_bad_values_are_answered_alike(postgres: PostgresServer, tmp_path: Path, call: int) -> None:
+    ends = list[Any]()
+    for url in (f"sqlite:///{tmp_path}/work.db", postgres.empty()):
+        with Pointsman(url, clock=FakeClock(), chance=seeded(1)) as pm:
+            task = support.drafting(pm)
+            try:
+                ends.append(told(BAD[call](pm, task)))
+            except Refused as refused:
+                ends.append(refused.refusal.as_json())
+            except (OverflowError, UnicodeEncodeError, ValueError) as error:
+                ends.append(type(error))
+    assert ends[0] == ends[1]
