@@ -169,5 +169,5 @@ def test_the_first_bad_entry_is_named(whole: Path, tmp_path: Path) -> None:
     raw.execute("UPDATE entries SET by = 'mallory' WHERE key >= 3")
     raw.close()
     with Pointsman(f"sqlite:///{path}", [], create=False) as pm:
-        first = next(fault for fault in pm.verify().faults if fault.version is not None)
-    assert (first.task, first.version, first.what) == (task, version, "a covered column was altered")
+        first = next(fault for fault in pm.verify().faults if fault.what == "a covered column was altered")
+    assert (first.task, first.version) == (task, version)
