@@ -4,7 +4,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo test check format bench faults docs docs-check plant clean
+.PHONY: help setup setup-dev demo test check format bench faults agents docs docs-check plant clean
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,13 @@ bench: setup-dev  ## figures beside floors measured in the same run (QUICK=1 for
 
 faults: setup-dev  ## the long fault suite: kill -9, crash points, races
 	@$(BIN)/python -m pytest -m long
+
+.venv/.agents: tools/agents.sh .venv/.dev
+	@echo 'Installing the coding agents (once)…' >&2
+	@sh tools/agents.sh
+
+agents: .venv/.agents  ## real coding agents do the whole job over MCP, with a scripted model; nothing leaves this machine
+	@$(BIN)/python -m pytest -m agents tests/agents
 
 docs: setup-dev  ## redraw what is drawn from tables: errors, command line, the machine's diagram
 	@$(BIN)/python -m tools.docs

@@ -18,6 +18,7 @@ DRAWERS: Mapping[str, Callable[[], str]] = {
     "commands": drawn.commands,
     "machine": drawn.machine,
     "modules": drawn.modules,
+    "tools": drawn.tools,
 }
 
 

@@ -27,6 +27,20 @@ def machine() -> str:
     return f"```mermaid\n{mermaid(Tasks.definition).strip()}\n```"
 
 
+def tools() -> str:
+    """The tools of the built-in machine for a client that has a name and sends its epoch."""
+    from pointsman import Tasks
+    from pointsman.mcp.tools import Seating, toolbox
+
+    found = toolbox({"tasks": Tasks.definition}, Seating(named=True, holds=False)).values()
+    rows = [f"| `{tool.name}` | {_arguments(tool.input)} | {'yes' if tool.reads else ''} | {tool.description} |" for tool in found]
+    return "\n".join(["| tool | arguments | reads only | what it says of itself |", "| --- | --- | --- | --- |", *rows])
+
+
+def _arguments(schema: Any) -> str:
+    return ", ".join(f"`{name}`" if name in schema["required"] else f"*`{name}`*" for name in schema["properties"])
+
+
 def modules() -> str:
     """Every module with the first sentence of its docstring."""
     return "```text\n" + "\n".join(_tree(PACKAGE, 0)) + "\n```"

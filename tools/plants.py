@@ -53,6 +53,11 @@ PLANTS: tuple[Plant, ...] = (
         (("if proposal.shown is not None and proposal.shown != task.digest:", "if False:"),),
     ),
     Plant(
+        "marks around judged text that it can foresee",
+        ("tests/kernel/test_opinion.py",),
+        (('digest("fence", inputs)', 'digest("fence", list(inputs))'),),
+    ),
+    Plant(
         "a contributor who may approve",
         ("tests/kernel/test_decide.py",),
         (("return is_contributor and who.name != ANONYMOUS", "return False"),),

@@ -6,7 +6,7 @@ from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import DefinitionError, Refused, StoreError
 from pointsman.kernel.annotations import NonBlank
 from pointsman.kernel.authoring import Machine
-from pointsman.kernel.marks import Event, State, always, check, computed, guard, note, optional, result
+from pointsman.kernel.marks import Event, State, always, check, computed, guard, judge, note, optional, result
 from pointsman.kernel.rules import Principal, contributor, owner, person, role
 from pointsman.kernel.task import Task
 from pointsman.kernel.verdict import Verdict
@@ -32,6 +32,7 @@ __all__ = [
     "contributor",
     "guard",
     "hours",
+    "judge",
     "minutes",
     "note",
     "optional",

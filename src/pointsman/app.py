@@ -7,12 +7,16 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from pointsman.config import Config
 from pointsman.engine.door import Door
 from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import DefinitionError, invalid
 from pointsman.kernel.authoring import Machine
+
+if TYPE_CHECKING:
+    from pointsman.http.asgi import Service
 
 MODULE = "pointsman_work"
 CLI = Door("cli")
@@ -27,8 +31,17 @@ class WorkFileError(Exception):
 
 def opened(config: Config, *, create: bool = False, publish: bool = True, duties: bool = False, door: Door = CLI) -> Pointsman:
     """The engine on the configured database. Importing the work file happens first and touches no database; a command
-    that only reads does not publish its machines there; one that serves runs the duties of a server."""
+    that only reads does not publish its machines there; one that goes on running takes up duties."""
     return Pointsman(config.db, machines(config.work), create=create, publish=publish, duties=duties).through(door)
+
+
+def served(pm: Pointsman) -> "Service":
+    """Every HTTP edge in one application: MCP stands among the routes of the rest, behind the same guard."""
+    from pointsman.http import app
+    from pointsman.mcp.streamable import Streamable
+
+    mcp = Streamable(pm)
+    return app(pm, joined=[mcp.route], lifespan=lambda _: mcp.run())
 
 
 def machines(work: Path | None) -> Sequence[type[Machine]] | None:

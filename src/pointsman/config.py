@@ -41,6 +41,11 @@ def settings(**flags: Any) -> Config:
     return load(flags, os.environ, Path.cwd())
 
 
+def unset_environment() -> dict[str, str]:
+    """The environment of this process without any setting of ours, for one that is to start from the defaults."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("POINTSMAN_")}
+
+
 def load(flags: Mapping[str, Any], env: Mapping[str, str], cwd: Path) -> Config:
     source = find(cwd)
     wanted = {key: value for key, value in flags.items() if value is not None}

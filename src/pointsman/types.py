@@ -57,4 +57,5 @@ def task_id(value: str | UUID) -> str:
 def uuid7(at: Instant, random: int) -> str:
     """RFC 9562 version 7: 48 bits of milliseconds, then 74 random bits. Both come in as arguments."""
     value = (at // 1000 & (1 << 48) - 1) << 80 | 7 << 76 | (random >> 62 & 0xFFF) << 64 | 2 << 62 | random & (1 << 62) - 1
-    return str(UUID(int=value))
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -2,54 +2,17 @@
 
 import json
 import socket
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
-from pointsman.cli.root import app, run
+from edges.cli import Cli
+from pointsman.cli.root import app
 
 DRAFT = "Release notes: the queue hands each task to one agent, never to two."
-
-
-@dataclass
-class Ended:
-    status: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        assert self.status == 0, self
-        return json.loads(self.out)
-
-
-Cli = Callable[..., Ended]
-
-
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """The command in an empty folder, with a database of the built-in machine."""
-    from pointsman import Pointsman
-
-    monkeypatch.chdir(tmp_path)
-    for name in ("DB", "WORK", "AS", "HOST", "PORT", "JSON"):
-        monkeypatch.delenv(f"POINTSMAN_{name}", raising=False)
-    Pointsman("sqlite:///pointsman.db").close()
-
-    def ended(*argv: str) -> Ended:
-        status = run(argv)
-        return Ended(status, *capsys.readouterr())
-
-    return ended
-
-
-@pytest.fixture
-def id(cli: Cli) -> str:
-    return cli("task", "create", "--arg", "title=Release notes", "--arg", "brief=What changed", "--as", "ann", "--json").data["id"]
 
 
 def paths(command: Any, name: str = "") -> Iterator[str]:
@@ -139,7 +102,7 @@ def test_list_filters(cli: Cli, id: str) -> None:
 
 
 def test_list_reads_past_one_page(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pointsman.cli.task._PAGE", 2)
+    monkeypatch.setattr("pointsman.cli.paging.PAGE", 2)
     for n in range(5):
         cli("task", "create", "--arg", f"title={n}", "--arg", "brief=b")
     assert [task["fields"]["title"] for task in cli("task", "list", "--json").data["tasks"]] == list("01234")
@@ -155,6 +118,14 @@ def test_show_says_what_can_happen_next_and_who_can_ask(cli: Cli, id: str) -> No
     assert "topic\tfail\tno draft" in shown
     assert cli("task", "show", id, "--as", "w", "--json").data["allowed"] == ["start_draft", "fail"]
     assert cli("task", "show", id, "--version", "1", "--json").data["state"] == "queued"
+
+
+def test_fields_stand_in_the_order_of_their_declaration(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "two.py").write_text(TWO.replace("size: int", "what: str\n    about: str"))
+    monkeypatch.setenv("POINTSMAN_WORK", "two.py")
+    id = cli("task", "create", "--machine", "jobs", "--arg", "about=second", "--arg", "what=first", "--json").data["id"]
+    assert cli("task", "list").out.splitlines()[1].split("\t")[-1] == "first"
+    assert "what   first\nabout  second\n" in cli("task", "show", id).out
 
 
 def test_show_of_a_finished_task_says_that_it_is_over(cli: Cli, id: str) -> None:
@@ -178,7 +149,7 @@ def test_history_of_a_task_is_oldest_first_and_of_the_board_newest_first(cli: Cl
     assert [entry["event"] for entry in cli("task", "history", "--json").data["entries"]] == ["claim", "create"]
     assert [entry["event"] for entry in cli("task", "history", "-n", "1", "--json").data["entries"]] == ["claim"]
     assert cli("task", "history", id).out.splitlines()[0] == "v\tat\tevent\tstate\tby\tdoor\tnote"
-    assert cli("task", "history").out.splitlines()[1].startswith(f"{id}\t2\t")
+    assert cli("task", "history").out.splitlines()[1].startswith(f"2\t{id}\t2\t")
 
 
 def test_several_machines_need_a_name(cli: Cli, tmp_path: Path) -> None:
@@ -316,7 +287,8 @@ def test_a_database_that_is_not_ours_is_left_alone(cli: Cli, tmp_path: Path) -> 
     assert "secret" not in cli("task", "list", "--db", "postgresql://ann:secret@db/work").err
 
 
-UNFIT = ("fly", "task", "task list --fly", "task list --order size", "task list -n 0", "task show", "serve --port x", "serve --port 70000")
+UNFIT = ["fly", "task", "task list --fly", "task list --order size", "task list -n 0", "task list --at noon", "task show", "task wait"]
+UNFIT += ["task wait x --proposal y", "task wait x --timeout -1", "serve --port x", "serve --port 70000", "init --agent emacs", "db backup"]
 
 
 @pytest.mark.parametrize("argv", UNFIT)
@@ -326,8 +298,9 @@ def test_a_command_line_that_does_not_fit_is_one_line(cli: Cli, argv: str) -> No
     assert ended.err.startswith("invalid: ")
 
 
-TASK_VERBS = ("create", "list", "history", "show x", "claim --as w", "propose x y --as w")
-MAKE_NONE = [*(f"task {verb}" for verb in TASK_VERBS), "verify", "db check", "doctor"]
+TASK_VERBS = ("create", "list", "history", "show x", "claim --as w", "propose x y --as w", "wait x")
+MAKE_NONE = [*(f"task {verb}" for verb in TASK_VERBS), "verify", "doctor", "machine diff", "machine publish"]
+MAKE_NONE += ["db check", "db export", "db backup copy.db"]
 
 
 @pytest.mark.parametrize("argv", MAKE_NONE)

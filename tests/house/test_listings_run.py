@@ -61,4 +61,4 @@ def run(command: list[str], folder: Path, env: dict[str, str]) -> str:
         command, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return done.stdout
+    return done.stdout + done.stderr

@@ -5,7 +5,10 @@ import sys
 
 import pointsman
 
-EXTRAS = ("fastapi", "starlette", "uvicorn", "httptools", "uvloop", "httpx", "mcp", "typer", "rich", "psycopg", "asyncpg", "jinja2")
+EXTRAS = (
+    *("fastapi", "starlette", "uvicorn", "httptools", "uvloop", "httpx", "mcp", "typer", "rich", "psycopg", "asyncpg", "jinja2"),
+    *("pydantic_ai", "openai", "anthropic"),
+)
 
 
 def test_every_listed_name_is_there_and_listed_once() -> None:

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from kernel.world import BOUND, GOOD, PATH, W, X, after, ask, at, new, outcome
-from pointsman import Event, Machine, Principal, State, Task, Tasks, Verdict, check, computed, guard, note, optional, owner
+from pointsman import Event, Machine, Principal, Refused, State, Task, Tasks, Verdict, check, computed, guard, note, optional, owner
 from pointsman.kernel.bound import Bound, Judgement
-from pointsman.kernel.decide import Accept, NeedChecks, Proposal, Refuse, create, decide
+from pointsman.kernel.case import Proposal
+from pointsman.kernel.decide import Accept, NeedChecks, Refuse, create, decide
 from pointsman.kernel.refuse import allowed
 from pointsman.kernel.rules import ANONYMOUS
 from pointsman.kernel.task import apply
@@ -207,6 +208,10 @@ def short(task: Task, proposal: Proposal) -> bool:
     return len(str(proposal.args["text"])) < 10
 
 
+def inverse(flag: int | None) -> float:
+    return 1 / (1 if flag is None else flag)
+
+
 def sulky(task: Task) -> bool:
     raise RuntimeError("no mood")
 
@@ -217,6 +222,7 @@ class Parts(Machine, name="parts"):
     flag: int | None = None
     word: str | None = note()
     length = computed(size)
+    share = computed(inverse)
     open = State(initial=True)
     done = State(final=True)
     failed = State(final=True, outcome="failed")
@@ -304,6 +310,13 @@ def test_a_computed_field_follows_its_inputs_and_is_outside_the_digest() -> None
     assert isinstance(written, Accept)
     assert written.after.fields["length"] == 4
     assert "length" not in Parts.definition.content
+
+
+def test_a_computed_field_that_cannot_be_computed_refuses_the_change() -> None:
+    with pytest.raises(Refused) as refused:
+        _ask(_parts(), "mark", {"flag": 0})
+    assert (refused.value.code, refused.value.failed[0]["computed"]) == ("guard_failed", "share")
+    assert "ZeroDivisionError" in refused.value.detail
 
 
 def test_guards_see_the_proposal_and_a_raising_guard_says_no() -> None:

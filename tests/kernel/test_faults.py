@@ -11,7 +11,7 @@ from pointsman import DefinitionError, Event, Machine, State, Tasks, Verdict, ch
 from pointsman.errors import Fault
 from pointsman.kernel.definition import Definition
 from pointsman.kernel.faults import faults
-from pointsman.kernel.marks import always, guard
+from pointsman.kernel.marks import always, guard, judge
 from pointsman.types import hours, minutes
 
 
@@ -531,6 +531,15 @@ def eager_opinion():
         stop = Event(new >> end, requires=good)
 
 
+def bad_judge():
+    class M(Machine, name="m"):
+        text: str
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        good = judge("It is good.", model="somebody", reads="text")  # here
+        stop = Event(new >> end, requires=good)
+
+
 def false_proof():
     class M(Machine, name="m"):
         text: str
@@ -585,6 +594,7 @@ CODES = {
     "bad_rule",
     "bad_function",
     "eager_opinion",
+    "bad_judge",
     "false_proof",
 }
 

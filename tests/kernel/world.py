@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from pointsman import Principal, Task, Tasks
 from pointsman.kernel.bound import Bound
-from pointsman.kernel.decide import Accept, Decision, Proposal, create, decide
+from pointsman.kernel.case import Proposal
+from pointsman.kernel.decide import Accept, Decision, create, decide
 
 BOUND = Bound(Tasks.definition, Tasks.functions)
 GOOD = "Release notes: the scheduler shares one queue between six agents."

@@ -78,10 +78,12 @@ def test_every_column_of_every_table_is_declared(whole: Path) -> None:
 @pytest.mark.parametrize(("table", "column"), TAMPERABLE)
 def test_an_altered_column_is_found(whole: Path, tmp_path: Path, table: str, column: str) -> None:
     raw = apsw.Connection(str(whole))
-    rowid, kind = raw.execute(f"SELECT rowid, typeof({column}) FROM {table} ORDER BY rowid DESC LIMIT 1").fetchone()
+    keys = [row[1] for row in raw.execute(f"PRAGMA table_info({table})") if row[5]]
+    *row, kind = raw.execute(f"SELECT {', '.join(keys)}, typeof({column}) FROM {table} ORDER BY 1 DESC LIMIT 1").fetchone()
     raw.close()
+    where = " AND ".join(f"{key} = {value!r}" for key, value in zip(keys, row, strict=True))
     changed = f"{column} + 1000" if kind == "integer" else f"coalesce({column}, '') || ' '"
-    assert _tampered(whole, tmp_path, f"UPDATE {table} SET {column} = {changed} WHERE rowid = {rowid}")
+    assert _tampered(whole, tmp_path, f"UPDATE {table} SET {column} = {changed} WHERE {where}")
 
 
 @pytest.mark.parametrize("column", ["owner", "session", "evidence", "fields"])

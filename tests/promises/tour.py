@@ -11,6 +11,12 @@ import sys
 from contextlib import suppress
 
 from pointsman import Event, Machine, Pointsman, Refused, State, Task, Tasks, Verdict, check, note, owner
+from pointsman.engine.chance import wall_clock
+from pointsman.store import proposals
+from pointsman.store import refusals as refusals_kept
+from pointsman.store.snapshots import EVERY
+from pointsman.testing import FakeClock
+from pointsman.types import seconds
 
 DRAFT = "Release notes: the scheduler now shares its queue between six agents without double claims."
 
@@ -71,10 +77,35 @@ def a_slow_check(pm: Pointsman, name: str) -> None:
 def refusals(pm: Pointsman) -> None:
     """Enough that the log is trimmed."""
     task = acknowledged(pm.create("tasks", {"title": "t", "brief": "b"}, by="ann"))
-    for _ in range(100):
+    for _ in range(refusals_kept.TRIM_EVERY):
         with suppress(Refused):
             pm.propose(task.id, "complete", by="w", epoch=0)
     pm.refusals()
+
+
+def an_abandoned_check(pm: Pointsman, name: str, later: Pointsman) -> None:
+    """A proposal that its process has forgotten is taken over; a newer one supersedes it."""
+    task = acknowledged(pm.create(name, {}, by="ann"))
+    task = acknowledged(pm.claim(name, by="w", id=task.id))
+    for text in ("right", "right "):
+        asked = {"by": "w", "epoch": task.epoch, "idempotency_key": f"{task.id}-{len(text)}"}
+        steps = Pointsman.propose.steps(pm, task.id, "finish", {"text": text}, **asked)
+        pm.engine.db.run(next(steps).unit)
+    kept = pm.engine.db.read(lambda tx: proposals.pending(tx, task.id))
+    assert kept is not None
+    pm.engine.db.run(lambda tx: proposals.keep(tx, kept.id))
+    later.engine.settling.take_over()
+    with suppress(Refused):
+        pm.propose(task.id, "finish", {"text": "right "}, by="w", epoch=task.epoch, idempotency_key=f"{task.id}-6")
+    assert pm.proposal(kept.id).status == "refused"
+
+
+def long_history(pm: Pointsman) -> None:
+    """Long enough for a snapshot."""
+    task = acknowledged(pm.create("tasks", {"title": "t", "brief": "b"}, by="ann"))
+    task = acknowledged(pm.claim("tasks", by="w", id=task.id))
+    for _ in range(EVERY):
+        task = acknowledged(pm.propose(task.id, "start_draft", by="w", epoch=task.epoch))
 
 
 def reading(pm: Pointsman) -> None:
@@ -83,8 +114,16 @@ def reading(pm: Pointsman) -> None:
             pm.list(order=order, open=is_open)
     task = pm.list()[0]
     pm.get(task.id, version=1)
+    assert pm.get(task.id, at=f"#{pm.as_of()}") == pm.get(task.id)
+    pm.list(at="2026-01-01T00:00:00Z")
+    pm.list(at="#1")
     pm.history()
     pm.history(task.id, n=1)
+    assert pm.verify(pm.head()).ok
+    assert pm.feed()[0].seq == 1
+    pm.approvals(by="rita")
+    pm.published()
+    pm.figures()
     pm.doctor()
     pm.check()
     assert pm.verify().ok
@@ -97,11 +136,15 @@ def main(url: str, crash_point: str) -> None:
 
     name = f"own{os.getpid()}"
     Pointsman(url, [published(name, wordy=False)], probe=probe).close()
-    with Pointsman(url, [Tasks, published(name, wordy=True)], probe=probe) as pm:
+    machines, ahead = [Tasks, published(name, wordy=True)], FakeClock(wall_clock() + seconds(60))
+    with Pointsman(url, machines, probe=probe) as pm, Pointsman(url, machines, clock=ahead, probe=probe) as later:
         the_main_job(pm)
+        reading(pm)
+        an_abandoned_check(pm, name, later)
         a_slow_check(pm, name)
         refusals(pm)
-        reading(pm)
+        long_history(pm)
+        assert pm.verify().ok
 
 
 if __name__ == "__main__":

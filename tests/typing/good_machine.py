@@ -14,6 +14,7 @@ from pointsman import (
     contributor,
     guard,
     hours,
+    judge,
     minutes,
     note,
     optional,
@@ -60,6 +61,7 @@ class Works(Machine, name="works"):
 
     size = long_enough
     heading = computed(first_word)
+    fits = judge("It is about works.", model="anthropic:claude-opus-5", reads=("title", "draft"), max_tokens=300)
 
     @check
     @staticmethod
@@ -67,7 +69,7 @@ class Works(Machine, name="works"):
         return Verdict(bool(title))
 
     take = Event(new >> mine, mine >> mine, acquires=True, when=in_the_morning)
-    ask = Event(mine >> waiting, by=owner, sets="draft", requires=(size, named), otherwise=mine)
+    ask = Event(mine >> waiting, by=owner, sets="draft", requires=(size, named, fits), otherwise=mine)
     approve = Event(waiting >> done, by=role("lead") & ~contributor, sets=(optional("review_note", ""), "receipt"))
     back = Event((waiting | mine) >> new, requires=size)
     drop = Event(~(done | failed) >> failed, tool="drop_it")

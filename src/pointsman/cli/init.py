@@ -1,59 +1,95 @@
-"""`pointsman init`: a folder with one machine to start from, its settings and its database."""
+"""`pointsman init`: a folder with one machine to start from, its settings, its database, and an agent that knows of it."""
 
+import difflib
+import sys
 from importlib import resources
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Annotated, Literal
 
 from pointsman.app import opened
-from pointsman.cli import options, output
-from pointsman.config import FILE, SQLITE, Config, settings
-from pointsman.errors import FAILED, invalid
+from pointsman.cli import asking, clients, options, output
+from pointsman.config import FILE, Config, load, settings
 
 Folder = Annotated[
     Path,
-    typer.Argument(metavar="DIR", show_default=False, help="Folder to write into. Default: the working one."),
+    options.argument(metavar="DIR", help="Folder to write into. Default: the working one."),
 ]
+Agent = Annotated[
+    Literal["claude-code", "codex", "opencode"] | None,
+    options.flag("--agent", metavar="CLIENT", help="Also tell claude-code, codex or opencode of this board, in its own file in DIR."),
+]
+Called = Annotated[str | None, options.flag("--as", metavar="NAME", help="What that agent is called. Default: the client's name.")]
 FILES = {"work.py": "work.py.txt", FILE: "pointsman.toml.txt"}
-NEXT = """\
+NEXT = """
 next, in that folder:
   pointsman machine check                                     what the machine declares, and its faults
   pointsman task create --as ann --arg topic="Steam engines"  a first task
   pointsman task list --open                                  the board
-  pointsman serve                                             the same over HTTP"""
+  pointsman serve                                             the same over HTTP and MCP"""
 
 
-def init(folder: Folder = Path(), yes: options.Yes = False, json: options.Json = None) -> None:
+def init(
+    folder: Folder = Path(),
+    agent: Agent = None,
+    name: Called = None,
+    yes: options.Yes = False,
+    json: options.Json = None,
+) -> None:
     """Write work.py with one machine and pointsman.toml into DIR, and create the database they name.
 
-    A file that is there with other content is overwritten only after a yes.
+    With --agent also the MCP configuration of that client, shown before it is written; the agent is called by the
+    client's name unless --as gives another, and files that are there already are kept. Without --agent a file that is
+    there with other content is overwritten only after a yes.
     """
     as_json = settings(json=json).json
     folder = folder.absolute()
     texts = {folder / name: _template(source) for name, source in FILES.items()}
-    _ask([path for path, text in texts.items() if path.exists() and path.read_bytes() != text.encode()], yes=yes)
+    if agent:
+        texts = {path: text for path, text in texts.items() if not (path.exists() or (folder / FILE).exists())}
+    asking.before_overwriting([path for path, text in texts.items() if path.exists() and path.read_bytes() != text.encode()], yes=yes)
     folder.mkdir(parents=True, exist_ok=True)
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
-    config = Config(db=SQLITE + str(folder / "pointsman.db"), work=folder / "work.py")
+    config = load({}, {}, folder)
     opened(config, create=True).close()
+    written = [*texts, *(_tell(agent, name or agent, folder, config, yes=yes) if agent else ())]
     if as_json:
-        output.as_json({"files": [str(path) for path in texts], "db": config.db})
+        output.as_json({"files": [str(path) for path in written], "db": config.db})
         return
-    output.line("\n".join([*(f"wrote {path}" for path in texts), f"created {config.db}", "", NEXT]))
+    output.line("\n".join([*(f"wrote {path}" for path in written), f"database {config.db}"]))
+    if texts:
+        output.line(NEXT)
+    if agent:
+        output.line(f"next: {clients.CLIENTS[agent].then}")
 
 
 def _template(name: str) -> str:
     return resources.files("pointsman.cli").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _ask(changed: list[Path], *, yes: bool) -> None:
-    if not changed or yes:
-        return
-    names = ", ".join(str(path) for path in changed)
-    if not output.can_ask():
-        raise invalid(("--yes", f"{names} would be overwritten; say --yes to allow it"))
-    if not typer.confirm(f"Overwrite {names}?", err=True):
-        output.note("nothing was written")
-        raise typer.Exit(FAILED)
+def _tell(agent: str, name: str, folder: Path, config: Config, *, yes: bool) -> list[Path]:
+    """Show what is to stand in the client's file, ask, write it. What was written."""
+    client = clients.CLIENTS[agent]
+    path = folder / client.file
+    before = clients.read(path)
+    after = client.merge(before, command(config, name))
+    if after == before:
+        return []
+    output.note_lines(f"{path}:", _shown(before, after))
+    asking.allowed(f"Write this to {path}?", f"{path} would be written", yes=yes)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(after, encoding="utf-8")
+    return [path]
+
+
+def command(config: Config, name: str) -> list[str]:
+    """The command that a client starts, whatever its own working directory and search path are."""
+    work = [str(config.work)] if config.work else []
+    return [sys.executable, "-m", "pointsman", "mcp", *work, "--db", config.db, "--as", name]
+
+
+def _shown(before: str, after: str) -> list[str]:
+    """All of a new file; of one that was there what changes."""
+    if not before:
+        return after.splitlines()
+    return list(difflib.unified_diff(before.splitlines(), after.splitlines(), "now", "then", lineterm=""))

@@ -1,4 +1,4 @@
-"""`pointsman machine …`: judge a work file and draw its machines, without a database."""
+"""`pointsman machine …`: judge a work file and draw its machines, without a database; `diff` and `publish` use one."""
 
 from pathlib import Path
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 import typer
 
 from pointsman.app import machines
-from pointsman.cli import options, output
+from pointsman.cli import options, output, publishing
 from pointsman.config import settings
 from pointsman.errors import FAILED, DefinitionError, Fault, Refusal, Refused
 from pointsman.kernel.definition import Definition
 
-app = typer.Typer(help="Check machines and draw them.", rich_markup_mode=None)
+app = typer.Typer(help="Check machines, draw them, compare and publish them.", rich_markup_mode=None)
 
 
 @app.command("check", short_help="Find every fault of the machines, each with its line.")
@@ -41,7 +41,7 @@ def check(work: options.WorkFile = None, json: options.Json = None) -> None:
 @app.command("draw")
 def draw(work: options.WorkFile = None, machine: options.OfMachine = None, json: options.Json = None) -> None:
     """Print the machines of WORK.PY as Mermaid state diagrams."""
-    from pointsman.kernel.draw import mermaid as mermaid
+    from pointsman.kernel.draw import mermaid
 
     config = settings(work=work, json=json)
     chosen = [item for item in definitions(config.work) if machine in (None, item.name)]
@@ -81,3 +81,7 @@ def _faulty(exc: DefinitionError, place: Path, *, json: bool) -> None:
     output.line(f"{place}: machine {exc.machine} has {output.counted(len(exc.faults), 'fault')}")
     for fault in exc.faults:
         output.line(f"  {output.visible(str(fault))}")
+
+
+app.command("diff", short_help="Compare WORK.PY with what is published in the database.")(publishing.diff)
+app.command("publish", short_help="Publish the machines of WORK.PY in the database.")(publishing.publish)

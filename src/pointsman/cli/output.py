@@ -103,6 +103,12 @@ def _lines(value: object) -> list[str]:
     return [visible(part) for part in text.splitlines()] or [""]
 
 
+def findings(found: Sequence[str], otherwise: str) -> None:
+    """What was found, one a line; `otherwise` when nothing was."""
+    for finding in found or (otherwise,):
+        print(visible(finding))
+
+
 def refusal(refusal: Refusal, *, json_line: bool) -> None:
     """One line on stderr: the code, why, and what can be done now."""
     if json_line:
@@ -118,6 +124,7 @@ def said(refusal: Refusal) -> str:
         f"state {refusal.state}, version {refusal.version}" if refusal.state else None,
         _named("open to you now", refusal.allowed),
         _named("unblock", refusal.unblock),
+        _followed(refusal),
     )
     rest = "; ".join(part for part in known if part)
     return f"{refusal.detail} ({rest})" if rest else refusal.detail
@@ -125,6 +132,12 @@ def said(refusal: Refusal) -> str:
 
 def _named(name: str, items: Sequence[str]) -> str | None:
     return f"{name}: {', '.join(items)}" if items else None
+
+
+def _followed(refusal: Refusal) -> str | None:
+    """How to hear of a proposal that goes on without its caller."""
+    proposal = refusal.extra.get("proposal")
+    return f"follow it with: pointsman task wait --proposal {proposal}" if proposal else None
 
 
 def failure(message: str, *, json_line: bool) -> None:
@@ -157,3 +170,9 @@ def _error(code: str, message: str) -> None:
 def note(message: str) -> None:
     """Something a person should know, beside the data."""
     print(visible(message), file=sys.stderr)
+
+
+def note_lines(title: str, lines: Sequence[str]) -> None:
+    """Text of several lines that a person should see before going on."""
+    for text in (title, *(f"  {item}" for item in lines)):
+        note(text)

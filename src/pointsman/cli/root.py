@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from pointsman.app import WorkFileError
-from pointsman.cli import demo, health, init, machine, output, serve, task
+from pointsman.cli import audit, bench, db, demo, health, init, machine, mcp, output, serve, task
 from pointsman.config import settings
 from pointsman.errors import CODES, FAILED, USAGE, DefinitionError, Refusal, Refused
 
@@ -23,13 +23,16 @@ app = typer.Typer(
     **PLAIN,
 )
 app.command("demo", short_help="Run the main job on a temporary database, told step by step.")(demo.demo)
-app.command("init", short_help="Write a machine to start from, settings and a database.")(init.init)
+app.command("init", short_help="Write a machine to start from, settings, a database and an agent's configuration.")(init.init)
 app.command("serve")(serve.serve)
+app.command("mcp", short_help="Serve the machines to an agent over MCP on standard input and output.")(mcp.mcp)
 app.add_typer(task.app, name="task")
 app.add_typer(machine.app, name="machine")
 app.command("verify", short_help="Recompute every hash and compare every task with its history.")(health.verify)
-app.add_typer(health.db, name="db")
+app.add_typer(audit.app, name="audit")
+app.add_typer(db.app, name="db")
 app.command("doctor", short_help="Look for trouble in the set-up.")(health.doctor)
+app.command("bench", short_help="Measure this machine, beside floors of the same run.")(bench.bench)
 
 
 def run(argv: Sequence[str]) -> int:

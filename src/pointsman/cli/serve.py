@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-from pointsman.app import opened
+from pointsman.app import opened, served
 from pointsman.cli import options, output
 from pointsman.config import settings
 from pointsman.errors import invalid
@@ -42,7 +42,7 @@ def serve(
         raise invalid(("--host", NO_KEYS))
     with opened(config, create=True, duties=True) as pm:
         output.note(OPEN_MODE)
-        http_serve(pm, config.host, config.port, lambda ready: _ready(ready, json=config.json))
+        http_serve(pm, config.host, config.port, lambda ready: _ready(ready, json=config.json), served(pm))
 
 
 def _ready(ready: "Ready", *, json: bool) -> None:

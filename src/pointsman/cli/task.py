@@ -1,13 +1,11 @@
-"""`pointsman task …`: create work, take it, propose events, read it and its history."""
+"""`pointsman task …`: create work, take it, propose events; and, from `looking`, read it and its history."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from pointsman.app import opened
-from pointsman.cli import options, output, views
+from pointsman.cli import looking, options, output, views
 from pointsman.cli.arguments import arguments
 from pointsman.config import Config, settings
 from pointsman.engine.pointsman import Pointsman
@@ -16,21 +14,15 @@ from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel.rules import ANONYMOUS, Principal
 from pointsman.kernel.task import Task
 
-_PAGE = 1_000
-
 app = typer.Typer(help="Create tasks, claim them, propose events, read tasks and their history.", rich_markup_mode=None)
 
-State = Annotated[list[str] | None, options.flag("--state", metavar="STATE", help="Only tasks in this state; repeatable.")]
-Owner = Annotated[str | None, options.flag("--owner", metavar="NAME", help="Only tasks that NAME owns.")]
-Open = Annotated[bool, typer.Option("--open", help="Only tasks that are not in a final state.")]
-Order = Annotated[
-    Literal["created_at", "updated_at", "priority"], typer.Option("--order", metavar="BY", help="created_at, updated_at or priority.")
-]
-Version = Annotated[int | None, options.flag("--version", metavar="N", help="The task as it was at this version.")]
 Priority = Annotated[int, typer.Option("--priority", metavar="N", help="Higher goes first.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be decided; change nothing and run no check.")]
 ClaimId = Annotated[str | None, options.argument(metavar="ID", help="The task to take. Default: the next that waits.")]
-HistoryId = Annotated[str | None, options.argument(metavar="ID", help="Default: the whole board, its last 100 entries.")]
+Wait = Annotated[
+    float | None,
+    options.flag("--wait", metavar="S", help="Answer evidence_pending when a check takes longer than S seconds. Default: wait for it."),
+]
 EventName = Annotated[str, options.argument(metavar="EVENT", help="The event to ask for, such as start_draft.")]
 
 
@@ -94,6 +86,7 @@ def propose(
     digest: options.Digest = None,
     idempotency_key: options.IdempotencyKey = None,
     dry_run: DryRun = False,
+    wait: Wait = None,
     db: options.Db = None,
     work: options.Work = None,
     json: options.Json = None,
@@ -101,7 +94,8 @@ def propose(
     """Ask for an event on a task; the machine decides.
 
     `pointsman task show ID` lists the events that are open and who may ask for them. An owner names the --epoch its
-    claim answered; who approves or rejects names the --digest of the content that was shown.
+    claim answered; who approves or rejects names the --digest of the content that was shown. A proposal whose check
+    outlives --wait stays, with status 3: a running server finishes it, and `pointsman task wait --proposal` follows it.
 
     pointsman task propose ID request_approval --as worker-1 --epoch 1 --arg draft=@notes.md
     """
@@ -119,79 +113,9 @@ def propose(
             digest=digest,
             idempotency_key=idempotency_key,
             dry_run=dry_run,
+            wait_s=wait,
         )
         _answer(pm, config, f"dry run, nothing changed: {event} would be accepted" if dry_run else f"{event} accepted", task)
-
-
-@app.command("list")
-def list_(
-    open: Open = False,
-    state: State = None,
-    owner: Owner = None,
-    machine: options.OfMachine = None,
-    order: Order = "created_at",
-    limit: options.Limit = None,
-    db: options.Db = None,
-    work: options.Work = None,
-    json: options.Json = None,
-) -> None:
-    """List tasks, oldest first."""
-    config = settings(db=db, work=work, json=json)
-    with opened(config, publish=False) as pm:
-        wanted = partial(pm.list, machine=machine, state=state or None, owner=owner, open=open, order=order)
-        tasks = list(pages(wanted, limit))
-        if config.json:
-            output.as_json({"tasks": [task_json(task) for task in tasks]})
-        else:
-            views.board(tasks)
-
-
-@app.command("show", short_help="Show a task in full, and what can happen next.")
-def show(
-    id: options.TaskId,
-    version: Version = None,
-    name: options.As = None,
-    db: options.Db = None,
-    work: options.Work = None,
-    json: options.Json = None,
-) -> None:
-    """Show a task: its fields and evidence, the digest to name in a decision, what can happen next and who can ask for it."""
-    config = settings(db=db, work=work, json=json, **{"as": name})
-    with opened(config, publish=False) as pm:
-        task = pm.get(id, version=version, by=config.name)
-        definition = pm.machines.get(task.machine)
-        if config.json:
-            output.as_json(task_json(task))
-        else:
-            views.task(task, definition, asked_by=config.name)
-
-
-@app.command("history", short_help="Show who did what and when.")
-def history(
-    id: HistoryId = None,
-    limit: options.Limit = None,
-    db: options.Db = None,
-    work: options.Work = None,
-    json: options.Json = None,
-) -> None:
-    """Show who did what and when: one task oldest first, or without ID the whole board, newest first."""
-    config = settings(db=db, work=work, json=json)
-    with opened(config, publish=False) as pm:
-        entries = pm.history(id, n=limit)
-    if config.json:
-        output.as_json({"entries": [entry.as_json() for entry in entries]})
-    else:
-        views.history(entries, whole_board=id is None)
-
-
-def pages(wanted: Callable[..., list[Task]], limit: int | None) -> Iterator[Task]:
-    """Every task of a list, asked for page by page."""
-    last, left = None, limit
-    while page := wanted(after=last, limit=_PAGE if left is None else min(left, _PAGE)):
-        yield from page
-        last, left = page[-1], None if left is None else left - len(page)
-        if left == 0:
-            return
 
 
 def _name(config: Config) -> str:
@@ -211,3 +135,9 @@ def _answer(pm: Pointsman, config: Config, did: str, task: Task) -> None:
         output.as_json(task_json(task))
     else:
         output.line(f"{did}: {views.summary(task)}")
+
+
+app.command("list", short_help="List tasks as they are or were.")(looking.list_)
+app.command("show", short_help="Show a task in full, and what can happen next.")(looking.show)
+app.command("history", short_help="Show who did what and when.")(looking.history)
+app.command("wait", short_help="Wait until a task moves or a proposal is settled.")(looking.wait)

@@ -1,6 +1,6 @@
 """Tasks and history as a person reads them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pointsman.cli import output
 from pointsman.engine.queries import Entry
@@ -18,27 +18,35 @@ def summary(task: Task) -> str:
     return output.visible(f"task {task.id} is {task.state}, version {task.version}{held}")
 
 
-def board(tasks: Sequence[Task]) -> None:
-    rows = [(task.id, task.state, task.owner, task.version, when(task.updated_at), headline(task)) for task in tasks]
+def board(tasks: Sequence[Task], machines: Mapping[str, Definition]) -> None:
+    rows = [
+        (task.id, task.state, task.owner, task.version, when(task.updated_at), headline(task, machines.get(task.machine))) for task in tasks
+    ]
     output.table(("id", "state", "owner", "version", "updated", "about"), rows)
 
 
-def headline(task: Task) -> str:
+def headline(task: Task, definition: Definition | None) -> str:
     """The first words of a task: its title where it has one, else its first text."""
-    texts = [task.fields.get("title"), *task.fields.values()]
+    texts = [task.fields.get("title"), *(value for _, value in declared(task, definition))]
     text = next((item for item in texts if isinstance(item, str) and item), "")
     return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
 
 
-def task(task: Task, definition: Definition | None, *, asked_by: str | None) -> None:
-    """A task in full: what it holds, what was found about it, what can happen next."""
+def declared(task: Task, definition: Definition | None) -> list[tuple[str, object]]:
+    """A task's fields in the order of their declaration; those that this process does not know come last."""
+    known = [field.name for field in definition.fields if field.name in task.fields] if definition else []
+    return [(name, task.fields[name]) for name in [*known, *(name for name in task.fields if name not in known)]]
+
+
+def task(task: Task, definition: Definition | None, *, asked_by: str | None, past: bool) -> None:
+    """A task in full: what it holds, what was found about it, and, of the present, what can happen next."""
     output.pairs(_facts(task))
     output.line()
-    output.pairs([(name, value) for name, value in task.fields.items()])
+    output.pairs(declared(task, definition))
     if task.evidence:
         output.line()
         output.table(("check", "status", "reason"), [(name, item.status, item.reason) for name, item in task.evidence.items()], "evidence")
-    if definition:
+    if definition and not past:
         output.line()
         _next(task, definition, asked_by)
 
@@ -80,7 +88,8 @@ def history(entries: Sequence[Entry], *, whole_board: bool, title: str = "") -> 
     one_day = output.is_terminal() and len(days) == 1  # then the title says the day and the rows have room
     columns, rows = list(_COLUMNS), [[*_row(entry, one_day)] for entry in entries]
     if whole_board:
-        columns, rows = ["task", *columns], [[entry.task, *row] for entry, row in zip(entries, rows, strict=True)]
+        columns = ["feed", "task", *columns]
+        rows = [[entry.seq, entry.task, *row] for entry, row in zip(entries, rows, strict=True)]
     output.table(columns, rows, ", ".join(part for part in (title, f"{days.pop()} UTC" if one_day else "") if part))
 
 

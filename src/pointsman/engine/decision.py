@@ -14,7 +14,8 @@ from pointsman.engine.registry import Registry
 from pointsman.errors import Refusal, Refused
 from pointsman.kernel import decide as kernel
 from pointsman.kernel.bound import Bound, Judgement
-from pointsman.kernel.decide import Accept, Case, Decision, Need, NeedChecks
+from pointsman.kernel.case import Case
+from pointsman.kernel.decide import Accept, Decision, Need, NeedChecks
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Task
 from pointsman.store import judgements, requests, tasks

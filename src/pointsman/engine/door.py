@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pointsman.errors import invalid
@@ -33,8 +34,11 @@ class Call:
 
 def principal(by: str | Principal) -> Principal:
     """A name as a principal with every role; names are ASCII identifiers and `anonymous` is reserved."""
-    if isinstance(by, Principal):
-        return by
+    return by if isinstance(by, Principal) else _named(by)
+
+
+@lru_cache(maxsize=1024)
+def _named(by: str) -> Principal:
     if found := identifier(by, "by"):
         raise invalid(*found)
     if by.casefold() == ANONYMOUS:

@@ -115,6 +115,7 @@ def difference(one: Task, other: Task) -> dict[str, Json]:
 def _field_difference(name: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Json]:
     before, after = one.get(name), other[name]
     moved: dict[str, Json] = {"from": before, "to": after}
-    if isinstance(before, str) and isinstance(after, str) and max(len(before), len(after)) > LONG_TEXT:
-        moved["text"] = "\n".join(unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm=""))
+    if all(isinstance(value, str | None) for value in (before, after)) and max(len(before or ""), len(after or "")) > LONG_TEXT:
+        lines = (before or "").splitlines(), (after or "").splitlines()
+        moved["text"] = "\n".join(unified_diff(*lines, "before", "after", lineterm=""))
     return moved

@@ -15,8 +15,9 @@ from pointsman.engine.record import Chance
 from pointsman.engine.registry import Registry
 from pointsman.errors import Refusal, Refused, refusal_from
 from pointsman.kernel import decide as kernel
+from pointsman.kernel.case import Case, Proposal
 from pointsman.kernel.chain import canonical
-from pointsman.kernel.decide import Accept, Case, NeedChecks, Proposal, Refuse
+from pointsman.kernel.decide import Accept, NeedChecks, Refuse
 from pointsman.kernel.rules import Principal
 from pointsman.store import proposals
 from pointsman.store.database import Tx

@@ -1,14 +1,16 @@
 """The facade that programs and edges hold: `Pointsman` blocks, `pm.aio` awaits, the verbs are the same."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pointsman import builtin
-from pointsman.engine import verify
+from pointsman.builtin import Tasks
+from pointsman.engine import export, verify
 from pointsman.engine.chance import entropy, wall_clock
 from pointsman.engine.door import Door
 from pointsman.engine.duties import Duties
+from pointsman.engine.judges import Judges, by_model
 from pointsman.engine.past import numbered
 from pointsman.engine.proposing import Proposing
 from pointsman.engine.record import Chance
@@ -48,8 +50,9 @@ class Pointsman(Verbs):
         clock: Callable[[], Instant] = wall_clock,
         chance: Chance = entropy,
         probe: Probe | None = None,
+        judges: Judges = by_model,
     ):
-        registry = Registry([builtin.Tasks] if machines is None else machines)
+        registry = Registry([Tasks] if machines is None else machines, judges)
         db = connect(url, clock=clock, create=create, probe=probe)
         try:
             if publish:
@@ -84,6 +87,15 @@ class Pointsman(Verbs):
         self.drive(numbered())
         last = self.engine.db.read(feed.head)
         return {"format": HEAD_FORMAT, "seq": last.seq, "hash": last.hash, "at": iso(last.at)}
+
+    def export(self) -> Iterator[export.Line]:
+        """The whole record as JSON objects, one a line of an export: what was published and every entry in feed order."""
+        self.drive(numbered())
+        return export.lines(self.engine.db)
+
+    def backup(self, target: Path, *, replace: bool = False) -> None:
+        """Copy the database, as of one moment and beside live work, into one file. StoreError when it cannot be had."""
+        self.engine.db.backup(str(target.absolute()), replace=replace)
 
     def doctor(self) -> list[str]:
         """Warnings in words: functions that changed under a version number, or that open tasks need and nobody has."""

@@ -10,7 +10,8 @@ from pointsman.engine.registry import Registry
 from pointsman.errors import Refusal, Refused
 from pointsman.kernel import decide as kernel
 from pointsman.kernel.bound import Bound
-from pointsman.kernel.decide import Accept, Case, NeedChecks, Proposal, Refuse
+from pointsman.kernel.case import Case, Proposal
+from pointsman.kernel.decide import Accept, NeedChecks, Refuse
 from pointsman.kernel.task import Task
 from pointsman.store import tasks
 from pointsman.store.database import Tx

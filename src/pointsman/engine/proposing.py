@@ -12,7 +12,7 @@ from pointsman.engine.decision import Deciding, Done, Pending
 from pointsman.engine.steps import Await, Pause, Read, Steps, durable, verb
 from pointsman.engine.view import By, Id, View, task_named, typed
 from pointsman.errors import Refusal, Refused, StoreError, invalid
-from pointsman.kernel.decide import Proposal
+from pointsman.kernel.case import Proposal
 from pointsman.kernel.task import Task
 from pointsman.store import refusals
 

@@ -1,7 +1,6 @@
 """The verbs that only look: tasks now and then, lists, history, the feed, proposals, reports."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -53,7 +52,7 @@ class Reading(View):
         if who is None:
             return task
         definition = self.engine.registry.definition(tx, task.machine, task.machine_version)
-        return replace(task, allowed=allowed(definition, task, who, session))
+        return task.but(allowed=allowed(definition, task, who, session))
 
     @verb
     def list(

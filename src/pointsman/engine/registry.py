@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
+from pointsman.engine.judges import Judges
 from pointsman.errors import DefinitionError, Fault, Refusal, Refused
+from pointsman.kernel import opinion
 from pointsman.kernel.authoring import Machine
 from pointsman.kernel.bound import Bound, FunctionKey
 from pointsman.kernel.definition import Definition
@@ -19,7 +21,8 @@ Functions = dict[FunctionKey, Callable[..., Any]]
 class Registry:
     """Bound machines by (name, version). Versions that exist only in the database are loaded when a task needs them."""
 
-    def __init__(self, served: Iterable[type[Machine]]):
+    def __init__(self, served: Iterable[type[Machine]], judges: Judges):
+        self._judges = judges
         self._functions: dict[str, Functions] = {}
         self._bound: dict[tuple[str, int], Bound] = {}
         self._complete: dict[str, int] = {}
@@ -95,8 +98,17 @@ class Registry:
         return self._remember(row.definition)
 
     def _remember(self, definition: Definition) -> Bound:
-        bound = Bound(definition, self._functions.get(definition.name, {}))
+        bound = Bound(definition, {**self._functions.get(definition.name, {}), **self._opinions(definition)})
         return self._bound.setdefault((definition.name, definition.version), bound)
+
+    def _opinions(self, definition: Definition) -> Functions:
+        """What asks each judge of a definition, unless it was declared for other words than this process knows."""
+        asked = [(check, check.judge) for check in definition.checks if check.judge is not None]
+        return {
+            ("check", check.function.name, check.function.version): self._judges(judge, check.timeout)
+            for check, judge in asked
+            if check.function == opinion.reference(check.name, judge)
+        }
 
     def _definitions(self) -> list[Definition]:
         return [bound.definition for bound in self._bound.values()]

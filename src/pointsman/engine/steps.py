@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
+from pointsman.engine.bridge import bridge
 from pointsman.errors import StoreError
 from pointsman.store.database import Database, Tx
 
@@ -41,7 +42,7 @@ class Write(Generic[T]):
         return db.run(self.unit)
 
     async def arun(self, db: Database) -> T:
-        return await asyncio.wrap_future(db.submit(self.unit))
+        return await bridge().cross(db.submit(self.unit))
 
 
 class Read(Generic[T]):
@@ -54,7 +55,7 @@ class Read(Generic[T]):
         return db.read(self.unit)
 
     async def arun(self, db: Database) -> T:
-        return await asyncio.wrap_future(db.submit_read(self.unit))
+        return await bridge().cross(db.submit_read(self.unit))
 
 
 class Await(Generic[T]):
@@ -71,11 +72,9 @@ class Await(Generic[T]):
             return None
 
     async def arun(self, db: Database) -> T | None:
-        waiting = asyncio.wrap_future(self.future)
         try:
-            return await asyncio.wait_for(asyncio.shield(waiting), self.wait_s)
+            return await asyncio.wait_for(bridge().cross(self.future), self.wait_s)
         except TimeoutError:
-            waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
             return None
 
 

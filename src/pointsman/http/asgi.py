@@ -1,6 +1,7 @@
 """The ASGI application: the flat paths, `/v1`, health and figures, and the guard around all of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from fastapi import FastAPI
@@ -8,7 +9,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match, request_response
+from starlette.routing import BaseRoute, Match, request_response
 from starlette.types import Scope
 
 from pointsman.engine.pointsman import Aio, Pointsman
@@ -27,6 +28,8 @@ from pointsman.http.v1.routes import DOOR, routes
 from pointsman.http.v1.table import operations
 from pointsman.kernel.definition import Definition
 
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
 
 class PlainRoute(APIRoute):
     """A route that FastAPI documents and keeps its hands off: the path is literal, and the endpoint gets the request
@@ -44,8 +47,8 @@ class Service(FastAPI):
     """The application, its document completed by what is drawn from the table of `/v1`. `feed` serves the readers of
     this process until it is closed."""
 
-    def __init__(self, pm: Pointsman, feed: Feed, table: Sequence[Operation]):
-        super().__init__(title="Pointsman", docs_url=None, redoc_url=None, redirect_slashes=False)
+    def __init__(self, pm: Pointsman, feed: Feed, table: Sequence[Operation], lifespan: Lifespan | None):
+        super().__init__(title="Pointsman", docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan)
         self.machines = pm.machines
         self.feed = feed
         self.table = table
@@ -57,10 +60,11 @@ class Service(FastAPI):
         return told
 
 
-def app(pm: Pointsman, flats: Sequence[Flat] = (TASKS,)) -> Service:
-    """Serves `/v1`, and each flat mapping whose machine `pm` serves. Mount it where you like, or serve it by itself."""
+def app(pm: Pointsman, flats: Sequence[Flat] = (TASKS,), *, joined: Sequence[BaseRoute] = (), lifespan: Lifespan | None = None) -> Service:
+    """Serves `/v1`, and each flat mapping whose machine `pm` serves. Mount it where you like, or serve it by itself.
+    `joined` are the routes of another edge, behind the same guard; `lifespan` runs with it."""
     tally, feed = Tally(), Feed(pm.through(DOOR).aio)
-    api = Service(pm, feed, operations(feed))
+    api = Service(pm, feed, operations(feed), lifespan)
     api.router.route_class = PlainRoute
     api.add_middleware(Guard)
     api.add_middleware(Counting, tally=tally)
@@ -72,6 +76,7 @@ def app(pm: Pointsman, flats: Sequence[Flat] = (TASKS,)) -> Service:
             _add(api, pm, flat, tally)
     _add_health(api, pm.aio, tally)
     api.router.routes.extend(routes(pm, api.table, tally))
+    api.router.routes.extend(joined)
     return api
 
 

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import invalid
-from pointsman.http.asgi import app
+from pointsman.http.asgi import Service, app
 from pointsman.http.guard import is_loopback
 from pointsman.http.protocol import Bounded
 
@@ -31,13 +31,20 @@ class Ready(TypedDict):
     db: str
 
 
-def serve(pm: Pointsman, host: str = "127.0.0.1", port: int = 8470, ready: Callable[[Ready], None] | None = None) -> None:
-    """Serve until told to stop. `ready` is called once connections are accepted. Port 0 takes a free one."""
+def serve(
+    pm: Pointsman,
+    host: str = "127.0.0.1",
+    port: int = 8470,
+    ready: Callable[[Ready], None] | None = None,
+    api: Service | None = None,
+) -> None:
+    """Serve until told to stop. `ready` is called once connections are accepted. Port 0 takes a free one. `api` is an
+    application that another edge has joined; without it, `app(pm)`."""
     listener = bind(host, port)
     name = f"[{host.strip('[]')}]" if ":" in host else host
     where = Ready(url=f"http://{name}:{listener.getsockname()[1]}", pid=os.getpid(), db=pm.engine.db.url)
-    api = app(pm)
-    Server(settings(api), lambda: ready(where) if ready else None, api.feed.close).run([listener])
+    served = api or app(pm)
+    Server(settings(served), lambda: ready(where) if ready else None, served.feed.close).run([listener])
 
 
 def bind(host: str, port: int) -> socket.socket:

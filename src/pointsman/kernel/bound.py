@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from pointsman.errors import Refusal, Refused
 from pointsman.kernel.chain import digest
-from pointsman.kernel.definition import Check, Definition, Function
+from pointsman.kernel.definition import Check, Computed, Definition, Function
 from pointsman.kernel.ingest import clean, faults
 from pointsman.kernel.task import Status
-from pointsman.kernel.verdict import Verdict
+from pointsman.kernel.verdict import NoVerdict, Verdict
 from pointsman.types import Fields, Json
 
 FunctionKey = tuple[str, str, int]
@@ -50,6 +51,8 @@ class Bound:
         """Run a check. Only a clear `Verdict` counts; anything else is an error."""
         try:
             return _judgement(self._call("check", check.function)(**inputs))
+        except NoVerdict as error:
+            return errored(str(error), error.detail)
         except Exception as error:  # noqa: BLE001 - an author's code may raise anything; it must not pass
             return errored(f"{type(error).__name__}: {error}")
 
@@ -65,8 +68,20 @@ class Bound:
         return Verdict(answer is True, "" if answer is True else f"{function.name} is not true")
 
     def compute(self, fields: Mapping[str, Json]) -> Fields:
-        """Every computed field from these fields. A raising function is an author's fault and refuses the change."""
-        return {c.name: self._call("computed", c.function)(**{name: fields[name] for name in c.reads}) for c in self.definition.computed}
+        """Every computed field from these fields. A raising function, or a value that is no JSON, refuses the change."""
+        return {
+            computed.name: self._computed(computed, {name: fields[name] for name in computed.reads})
+            for computed in self.definition.computed
+        }
+
+    def _computed(self, computed: Computed, inputs: Fields) -> Json:
+        try:
+            value = self._call("computed", computed.function)(**inputs)
+        except Exception as error:
+            raise _uncomputed(computed, f"{type(error).__name__}: {error}") from error
+        if found := faults(value, computed.name):
+            raise _uncomputed(computed, found[0][1])
+        return value
 
     def _call(self, kind: str, function: Function) -> Callable[..., Any]:
         return self.functions[kind, function.name, function.version]
@@ -77,9 +92,15 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def errored(reason: str) -> Judgement:
-    """A judgement that could not be made."""
-    return Judgement("error", clean(f"check error: {reason}")[:REASON_LIMIT])
+def _uncomputed(computed: Computed, why: str) -> Refused:
+    reason = clean(f"computed field {computed.name}: {why}")[:REASON_LIMIT]
+    return Refused(Refusal("guard_failed", reason, failed=[{"computed": computed.name, "reason": reason}]))
+
+
+def errored(reason: str, detail: Json = None) -> Judgement:
+    """A judgement that could not be made. A `detail` that cannot be stored is left out."""
+    kept = None if faults(detail, "detail") else detail
+    return Judgement("error", clean(f"check error: {reason}")[:REASON_LIMIT], kept)
 
 
 def _judgement(answer: Any) -> Judgement:

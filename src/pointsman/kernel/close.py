@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias, get_origin
 
 from pointsman.errors import Fault
 from pointsman.kernel import definition as form
-from pointsman.kernel import marks
+from pointsman.kernel import marks, opinion
 from pointsman.kernel.annotations import Unfit, as_json, on_json, parameters, resolved, returning_json, returns, schema_of, takes_null
 from pointsman.kernel.rules import Rule, anyone
 from pointsman.kernel.schema import admits_null
@@ -23,7 +23,7 @@ stored values."""
 
 GUARD_SEES = ("task", "proposal", "principal", "now", "decisions")
 
-_DECLARED: tuple[type, ...] = (marks.State, marks.Event, marks.CheckMark, marks.ComputedMark)
+_DECLARED: tuple[type, ...] = (marks.State, marks.Event, marks.CheckMark, marks.JudgeMark, marks.ComputedMark)
 _OWN = ("version", "proves")
 _ABSENT = object()
 
@@ -54,7 +54,7 @@ class _Closing:
             doc=inspect.cleandoc(self.body.get("__doc__") or ""),
             fields=fields,
             states=tuple(self.state(name, item) for name, item in self.all(marks.State)),
-            checks=tuple(self.check(name, item) for name, item in self.all(marks.CheckMark)),
+            checks=tuple(self.check(name, item) for name, item in self.all((marks.CheckMark, marks.JudgeMark))),
             computed=tuple(self.computed(name, item) for name, item in self.all(marks.ComputedMark)),
             events=tuple(self.event(name, item) for name, item in self.all(marks.Event)),
             proves=tuple(self.proofs()),
@@ -69,7 +69,7 @@ class _Closing:
     def at(self, name: str) -> int:
         return self.lines.get(name, self.line)
 
-    def all(self, kind: type[Any]) -> Iterator[tuple[str, Any]]:
+    def all(self, kind: type[Any] | tuple[type[Any], ...]) -> Iterator[tuple[str, Any]]:
         return ((name, item) for name, item in self.body.items() if isinstance(item, kind))
 
     def bind(self) -> None:
@@ -183,10 +183,18 @@ class _Closing:
 
     # ── functions ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def check(self, name: str, item: marks.CheckMark[...]) -> form.Check:
+    def check(self, name: str, item: marks.Checks) -> form.Check:
+        if isinstance(item, marks.JudgeMark):
+            return self.judge(name, item)
         function, reads = self.function("check", name, item)
         nulls = tuple((field, self.nullable(name, field, kind)) for field, kind in reads.items())
         return form.Check(name, function, nulls, item.eager, item.timeout, item.opinion, self.at(name))
+
+    def judge(self, name: str, item: marks.JudgeMark) -> form.Check:
+        """Bound by what it is told: it has no function here, and whoever serves the machine makes one."""
+        reads = tuple((field, False) for field in item.reads)
+        reference = opinion.reference(name, item.judge)
+        return form.Check(name, reference, reads, timeout=item.timeout, opinion=True, line=self.at(name), judge=item.judge)
 
     def nullable(self, check: str, field: str, annotation: Any) -> bool:
         try:

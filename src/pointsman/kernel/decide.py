@@ -1,40 +1,27 @@
 """The decision: a pure function from a task and a proposal to Accept, Refuse or NeedChecks.
 
-    shape → rights (with `owner` taken as true) → expected version and digest → already decided
-    → state → ownership → guards → evidence → accept
+    shape → the rules of `order.py` → evidence → accept, with what `change.py` makes of the task
 
-The order is `ORDER`; the first rule that speaks wins. Nothing here reads a clock or calls slow code: guards, eager
-checks and computed fields are pure, and every other check is answered with NeedChecks, run outside any
-transaction, and brought back as `judged`.
+The first rule that speaks wins. Nothing here reads a clock or calls slow code: guards, eager checks and computed
+fields are pure, and every other check is answered with NeedChecks, run outside any transaction, and brought back as
+`judged`.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pointsman.errors import Refusal
+from pointsman.kernel import change
 from pointsman.kernel.bound import Bound, Judgement, inputs_digest
-from pointsman.kernel.chain import digest, same
-from pointsman.kernel.definition import Check, Definition, Event
-from pointsman.kernel.refuse import contributed, owns, refuse, rights
-from pointsman.kernel.rules import ANONYMOUS, Principal, admits, says
+from pointsman.kernel.case import Case, Proposal
+from pointsman.kernel.definition import Check, Event
+from pointsman.kernel.order import ORDER
+from pointsman.kernel.refuse import refuse
+from pointsman.kernel.rules import Principal
 from pointsman.kernel.schema import arguments, initial_fields
-from pointsman.kernel.task import Decided, Evidence, Task, changes
-from pointsman.types import Fields, Instant, Json, iso
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """Somebody asking for an event. `strict` doors must name the epoch (owners) and the digest shown (decisions)."""
-
-    event: str
-    args: Mapping[str, Any]
-    by: Principal
-    strict: bool = True
-    session: str | None = None
-    epoch: int | None = None
-    expect_version: int | None = None
-    shown: str | None = None
+from pointsman.kernel.task import Evidence, Task, changes
+from pointsman.types import Fields, Instant, Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +63,6 @@ Judged = Mapping[str, Judgement]
 """Judgements by the digest of the inputs they judged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One question, with all that its rules look at."""
-
-    machine: Bound
-    task: Task
-    event: Event
-    proposal: Proposal
-    values: Fields
-    now: Instant
-
-    def no(self, code: str, detail: str, **members: Any) -> Refusal:
-        return refuse(self.machine.definition, self.task, self.proposal.by, code, detail, **members)
-
-
 def decide(machine: Bound, task: Task, proposal: Proposal, now: Instant, judged: Judged) -> Decision:
     """Judge a proposal. `judged` holds what checks said of earlier NeedChecks."""
     case = read(machine, task, proposal, now)
@@ -108,7 +80,7 @@ def read(machine: Bound, task: Task, proposal: Proposal, now: Instant) -> Case |
         )
     values, faults = arguments(definition, event, proposal.args)
     case = Case(machine, task, event, proposal, values, max(now, task.updated_at + 1))
-    return Refuse(_invalid(case, *faults)) if faults else case
+    return Refuse(case.invalid(*faults)) if faults else case
 
 
 def judge(case: Case, judged: Judged) -> Decision:
@@ -140,95 +112,12 @@ def create(machine: Bound, task_id: str, fields: Mapping[str, Any], by: Principa
         created_by=by.name,
         priority=priority,
     )
-    task = _content(machine, blank, complete, now)
+    task = change.content(machine, blank, complete, now)
     return Accept(task, "create", "create", None, {"changes": changes(None, task)})
 
 
-# ---------------------------------------------------------------- the rules, in order
-
-
-def complete(case: Case) -> Refusal | None:
-    event, proposal = case.event, case.proposal
-    if event.decides and proposal.strict and proposal.shown is None:
-        return _invalid(case, ("digest", "a decision names the digest of the content it judges, as the task shows it"))
-    if proposal.by.name == ANONYMOUS and (event.acquires or (proposal.strict and event.personal)):
-        return _invalid(case, ("by", "whoever owns or decides has a name"))
-    return None
-
-
-def may_propose(case: Case) -> Refusal | None:
-    by, event = case.proposal.by, case.event
-    if rights(event, case.task, by, is_owner=True):
-        return None
-    if contributed(case.task, by) and admits(event.by, by, is_owner=True, is_contributor=False):
-        return case.no("self_approval", f"{by.name} owned or contributed to this content; somebody else must {event.name} it")
-    return case.no("role_missing", f"{event.name} needs {says(event.by)}")
-
-
-def as_expected(case: Case) -> Refusal | None:
-    task, proposal = case.task, case.proposal
-    if proposal.expect_version is not None and proposal.expect_version != task.version:
-        return case.no("stale_version", f"the task is at version {task.version}, not {proposal.expect_version}")
-    if proposal.shown is not None and proposal.shown != task.digest:
-        return case.no("stale_content", "the content changed since it was shown; read it again", shown=proposal.shown, digest=task.digest)
-    return None
-
-
-def undecided(case: Case) -> Refusal | None:
-    task, event = case.task, case.event
-    if not event.decides or event.target(task.state) is not None or not task.decisions:
-        return None
-    last = task.decisions[-1]
-    return case.no(
-        "already_decided", f"{last.by} decided {last.event} before", decided={"event": last.event, "by": last.by, "at": iso(last.at)}
-    )
-
-
-def in_state(case: Case) -> Refusal | None:
-    task, event = case.task, case.event
-    if event.acquires and task.owner is not None:
-        return case.no("already_claimed", f"{task.owner} holds the task")
-    if event.target(task.state) is None:
-        return case.no("wrong_state", f"{event.name} is open in {', '.join(event.sources)}; the task is {task.state}")
-    return None
-
-
-def owned(case: Case) -> Refusal | None:
-    task, proposal, event = case.task, case.proposal, case.event
-    if proposal.epoch is not None and proposal.epoch != task.epoch:
-        return case.no("lease_lost", f"the task is in epoch {task.epoch}, not {proposal.epoch}", epoch=task.epoch)
-    if rights(event, task, proposal.by, is_owner=False):
-        return None
-    if not owns(task, proposal.by, proposal.session):
-        return case.no("not_owner", f"the owner is {task.owner or 'nobody'}")
-    if proposal.strict and proposal.epoch is None:
-        return _invalid(case, ("epoch", "an owner names the epoch that its claim returned"))
-    return None
-
-
-def guarded(case: Case) -> Refusal | None:
-    if not case.event.when:
-        return None
-    proposal = replace(case.proposal, args=case.values)
-    sees = {"task": case.task, "proposal": proposal, "principal": proposal.by, "now": case.now, "decisions": case.task.decisions}
-    answers = [(function.name, case.machine.guard(function, sees)) for function in case.event.when]
-    failed = [{"guard": name, "reason": answer.reason} for name, answer in answers if not answer.ok]
-    return case.no("guard_failed", "; ".join(item["reason"] for item in failed), failed=failed) if failed else None
-
-
-ORDER: tuple[Callable[[Case], Refusal | None], ...] = (complete, may_propose, as_expected, undecided, in_state, owned, guarded)
-
-
-def _invalid(case: Case, *faults: tuple[str, str]) -> Refusal:
-    listed = [{"path": path, "message": message} for path, message in faults]
-    return case.no("invalid", "; ".join(f"{path}: {message}" for path, message in faults), failed=listed)
-
-
-# ---------------------------------------------------------------- evidence, then the step itself
-
-
 def _on_evidence(case: Case, judged: Judged) -> Decision:
-    proposed, needs = _weighed(case, _proposed(case), judged)
+    proposed, needs = _weighed(case, change.proposed(case), judged)
     if needs:
         return NeedChecks(needs, case.task.epoch)
     failed = failed_checks(case.machine, case.event, proposed)
@@ -249,10 +138,10 @@ def _weighed(case: Case, proposed: Task, judged: Judged) -> tuple[Task, tuple[Ne
             continue
         key = inputs_digest(check, inputs)
         if key in judged:
-            evidence[name] = _evidence(judged[key], key, case.now)
+            evidence[name] = change.evidence_of(judged[key], key, case.now)
         else:
             needs.append(Need(name, inputs, key))
-    return (replace(proposed, evidence=evidence) if evidence != proposed.evidence else proposed), tuple(needs)
+    return (proposed.but(evidence=evidence) if evidence != proposed.evidence else proposed), tuple(needs)
 
 
 def _settled(check: Check, evidence: Evidence | None) -> bool:
@@ -280,14 +169,14 @@ def recorded_refusal(machine: Bound, event: Event, after: Task, by: Principal) -
 def _accept(case: Case, proposed: Task) -> Accept:
     target = case.event.target(case.task.state)
     assert target is not None, "in_state has said so"
-    after = _stamped(case, _decided(case, _acquired(case, replace(proposed, state=target))))
+    after = change.decided(case, change.acquired(case, change.moved(case, proposed, target)))
     return _step(case, after, "acquire" if case.event.acquires else "event")
 
 
 def _otherwise(case: Case, proposed: Task) -> Accept:
     """The declared branch of a failed check: the draft and its evidence are kept, the refusal is on record."""
     assert case.event.otherwise is not None
-    after = _stamped(case, replace(proposed, state=case.event.otherwise))
+    after = change.moved(case, proposed, case.event.otherwise)
     return _step(case, after, "otherwise", recorded_refusal(case.machine, case.event, after, case.proposal.by))
 
 
@@ -303,95 +192,3 @@ def _step(case: Case, after: Task, kind: str, refusal: Refusal | None = None) ->
 
 def _reasons(failed: list[dict[str, Json]]) -> str:
     return "; ".join(f"{item['check']}: {item['reason']}" for item in failed)
-
-
-# ---------------------------------------------------------------- what a step changes
-
-
-def _proposed(case: Case) -> Task:
-    """The task as it would be with the event's values, content rejudged when it changed."""
-    task, values = case.task, case.values
-    moved = [name for name, value in values.items() if not same(task.fields[name], value)]
-    if not moved:
-        return task
-    fields = {**task.fields, **values}
-    if all(case.machine.definition.field[name].kind != "content" for name in moved):
-        return replace(task, fields=fields)
-    contributors = _with(task, case.proposal.by)
-    revised = replace(task, revision=task.revision + 1, decisions=(), contributors=contributors)
-    return _content(case.machine, revised, fields, case.now)
-
-
-def _content(machine: Bound, task: Task, fields: Fields, now: Instant) -> Task:
-    """Bring everything that follows from content in line with it: computed fields, digest, evidence."""
-    definition = machine.definition
-    whole = {**fields, **machine.compute(fields)} if definition.computed else fields
-    evidence = {check.name: _rejudged(machine, check, whole, task.evidence.get(check.name), now) for check in definition.checks}
-    kept = {name: item for name, item in evidence.items() if item is not None}
-    return replace(task, fields=whole, digest=content_digest(definition, whole), evidence=kept)
-
-
-def _rejudged(machine: Bound, check: Check, fields: Fields, before: Evidence | None, now: Instant) -> Evidence | None:
-    """An eager check is judged anew; any other keeps its evidence, stale when its inputs moved."""
-    if not check.eager and before is None:
-        return None
-    inputs = machine.inputs(check, fields)
-    key = "" if inputs is None else inputs_digest(check, inputs)
-    if before is not None and before.inputs_digest == key and before.status != "stale":
-        return before
-    if not check.eager:
-        return replace(before, status="stale") if before is not None else None
-    return None if inputs is None else _evidence(machine.judge(check, inputs), key, now)
-
-
-def content_digest(definition: Definition, fields: Mapping[str, Json]) -> str:
-    """The digest that approvals bind to: every content field by name."""
-    return digest("content", {name: fields[name] for name in definition.content})
-
-
-def _evidence(judgement: Judgement, key: str, now: Instant) -> Evidence:
-    return Evidence(judgement.status, judgement.reason, key, "pointsman", now, judgement.detail)
-
-
-def _acquired(case: Case, task: Task) -> Task:
-    if not case.event.acquires:
-        return task
-    by = case.proposal.by
-    return replace(
-        task,
-        owner=by.name,
-        owner_root=by.root_key,
-        session=case.proposal.session,
-        epoch=task.epoch + 1,
-        contributors=_with(task, by),
-    )
-
-
-def _decided(case: Case, task: Task) -> Task:
-    if not case.event.decides:
-        return task
-    by, definition = case.proposal.by, case.machine.definition
-    notes = (case.values[setting.field] for setting in case.event.sets if definition.field[setting.field].kind == "note")
-    note = next((str(text) for text in notes if text is not None), None)
-    made = Decided(
-        event=case.event.name,
-        by=by.name,
-        root=by.root_key,
-        at=case.now,
-        revision=case.task.revision,
-        digest=case.task.digest,
-        shown=case.proposal.shown,
-        machine_version=task.machine_version,
-        note=note,
-    )
-    return replace(task, decisions=(*task.decisions, made))
-
-
-def _with(task: Task, by: Principal) -> tuple[str, ...]:
-    if by.name == ANONYMOUS or by.root_key in task.contributors:
-        return task.contributors
-    return (*task.contributors, by.root_key)
-
-
-def _stamped(case: Case, task: Task) -> Task:
-    return replace(task, version=case.task.version + 1, updated_at=case.now)

@@ -60,9 +60,24 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
+class Judge:
+    """An LLM that is asked whether content meets a rubric. `model` is "provider:name"; `base_url` and the key, in the
+    environment variable `api_key_env`, are the provider's usual ones unless given; `price` is per million tokens,
+    (in, out)."""
+
+    rubric: str
+    model: str
+    max_tokens: int
+    base_url: str | None = None
+    api_key_env: str | None = None
+    price: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """A judgement of content. `reads` are content fields with whether the function takes null; an `eager` one is
-    cheap and pure and is judged at every change of content; an `opinion` satisfies no proof."""
+    cheap and pure and is judged at every change of content; an `opinion` satisfies no proof. A `judge` is an LLM's, and
+    needs no code of the author's."""
 
     name: str
     function: Function
@@ -71,6 +86,7 @@ class Check:
     timeout: Duration = 60_000_000
     opinion: bool = False
     line: int = 0
+    judge: Judge | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +100,7 @@ class Computed:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Event:
     """A named request to move a task. `moves` are (source, target) pairs, at most one per source."""
 
@@ -99,7 +115,7 @@ class Event:
     tool: str | None = None
     line: int = 0
 
-    @property
+    @cached_property
     def decides(self) -> bool:
         """A decision judges somebody's content: its rule asks about contributors."""
         return mentions(self.by, "contributor")
@@ -203,7 +219,7 @@ def export(definition: Definition) -> dict[str, Json]:
         "fields": [_plain(item) for item in definition.fields],
         "states": [_plain(item) for item in definition.states],
         "events": [_plain(item) for item in definition.events],
-        "checks": [_plain(item) for item in definition.checks],
+        "checks": [_exported(item) for item in definition.checks],
         "computed": [_plain(item) for item in definition.computed],
         "proves": [_plain(item) for item in definition.proves],
     }
@@ -234,6 +250,11 @@ def _plain(item: Any) -> Any:
     return item
 
 
+def _exported(check: Check) -> dict[str, Json]:
+    """Only a judge's check has the member `judge`: other forms, and their digests, are what they were before judges."""
+    return {name: value for name, value in _plain(check).items() if name != "judge" or value is not None}
+
+
 def _event(item: Mapping[str, Any]) -> Event:
     return Event(
         name=item["name"],
@@ -250,8 +271,14 @@ def _event(item: Mapping[str, Any]) -> Event:
 
 def _check(item: Mapping[str, Any]) -> Check:
     reads = tuple((name, bool(nullable)) for name, nullable in item["reads"])
-    members: dict[str, Any] = {**item, "function": Function(**item["function"]), "reads": reads}
+    judge = _judge(item["judge"]) if "judge" in item else None
+    members: dict[str, Any] = {**item, "function": Function(**item["function"]), "reads": reads, "judge": judge}
     return Check(**members)
+
+
+def _judge(item: Mapping[str, Any]) -> Judge:
+    members: dict[str, Any] = {**item, "price": item["price"] and tuple(item["price"])}
+    return Judge(**members)
 
 
 def _computed(item: Mapping[str, Any]) -> Computed:

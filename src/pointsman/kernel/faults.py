@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from pointsman.errors import Fault
-from pointsman.kernel import ingest, schema
+from pointsman.kernel import ingest, opinion, schema
 from pointsman.kernel.cautions import cautions
 from pointsman.kernel.definition import Check, Computed, Definition, Event, Field, State
 from pointsman.kernel.flow import first, reachable, satisfiable, search
@@ -129,6 +129,10 @@ def _check(definition: Definition, item: Check) -> Iterator[Fault]:
         yield _at(item, "eager_opinion", "an opinion is slow and costs: it cannot be eager")
     if item.timeout <= 0:
         yield _at(item, "bad_time", "its timeout must be longer than nothing")
+    if item.judge is not None:
+        yield from (_at(item, "bad_judge", text) for text in opinion.faults(item.judge))
+        if not item.reads or len(set(item.reads)) < len(item.reads):
+            yield _at(item, "bad_judge", "`reads` names the fields that the judge sees, each once")
 
 
 def _computed(definition: Definition, item: Computed) -> Iterator[Fault]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Never, ParamSpec, TypeAlias, TypeVar, overload
 
+from pointsman.kernel.definition import Judge
 from pointsman.kernel.rules import Rule, anyone
 from pointsman.kernel.verdict import Verdict
 from pointsman.types import Duration, minutes
@@ -136,6 +137,13 @@ class CheckMark(Generic[P]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class JudgeMark:
+    judge: Judge
+    reads: tuple[str, ...]
+    timeout: Duration
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ComputedMark(Generic[P, R]):
     function: Callable[P, R]
     version: int
@@ -157,6 +165,7 @@ class GuardMark:
 
 
 TIMEOUT = minutes(1)
+ANSWER_TOKENS = 1024
 
 
 @overload
@@ -186,6 +195,31 @@ def check(
         return CheckMark(_plain(function), version, eager, timeout, opinion)
 
     return mark if function is None else mark(function)
+
+
+def judge(
+    rubric: str,
+    /,
+    *,
+    model: str,
+    reads: str | tuple[str, ...],
+    max_tokens: int = ANSWER_TOKENS,
+    base_url: str | None = None,
+    api_key_env: str | None = None,
+    price: tuple[float, float] | None = None,
+    timeout: Duration = TIMEOUT,
+) -> JudgeMark:
+    """A check by an LLM: does the content of the fields it `reads` meet the rubric? Its verdict is an opinion, which no
+    proof counts. It is not asked while one of the fields is null.
+
+    `model` is "openai:…", "openai-responses:…" or "anthropic:…". `base_url` is that of a compatible service; `api_key_env`
+    names the environment variable that holds its key. With a `price` per million tokens (in, out) the cost is kept beside
+    the verdict. All attempts together take at most `timeout`."""
+    texts = (rubric, model, base_url or "", api_key_env or "", *_several(reads))
+    if not all(isinstance(text, str) for text in texts) or type(max_tokens) is not int:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError("write judge(rubric, model=text, reads=(names), max_tokens=number)")
+    charged = None if price is None else (float(price[0]), float(price[1]))
+    return JudgeMark(Judge(rubric, model, max_tokens, base_url, api_key_env, charged), _several(reads), timeout)
 
 
 @overload
@@ -221,7 +255,7 @@ def _plain(function: Any) -> Any:
 
 # ── events and proofs ────────────────────────────────────────────────────────────────────────────────────────────
 
-Checks: TypeAlias = CheckMark[...]
+Checks: TypeAlias = CheckMark[...] | JudgeMark
 Guards: TypeAlias = GuardMark | Predicate
 Sets: TypeAlias = str | OptionalMark
 

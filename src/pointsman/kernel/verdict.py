@@ -12,3 +12,11 @@ class Verdict:
     ok: bool
     reason: str = ""
     detail: Json = None
+
+
+class NoVerdict(Exception):
+    """Raised by a check that can say neither yes nor no. Its evidence is an error, with `detail`."""
+
+    def __init__(self, reason: str, detail: Json = None):
+        super().__init__(reason)
+        self.detail = detail

@@ -7,7 +7,7 @@ from pointsman.store.database import Tx
 from pointsman.types import Instant
 
 KEPT = 10_000
-TRIM_EVERY = 100
+TRIM_EVERY = 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TypeVar
 import apsw
 
 from pointsman.errors import StoreError
-from pointsman.store import migrate, sqlite_commit
+from pointsman.store import migrate, sqlite_backup, sqlite_commit
 from pointsman.store.database import Probe, Tx
 from pointsman.store.sqlite_commit import Committer, seat, unwatched
 from pointsman.store.sqlite_file import Connection, File, busy, claim, fault, locate, unavailable
@@ -95,6 +95,9 @@ class Sqlite:
         finally:
             connection.close()
         return [text for text in found if text != "ok"] + [f"{row[0]}: row {row[1]} names no row of {row[2]}" for row in orphans]
+
+    def backup(self, target: str, *, replace: bool) -> None:
+        sqlite_backup.copy(self._file, target, replace=replace)
 
     def close(self) -> None:
         self._writer.close()

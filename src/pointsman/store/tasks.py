@@ -38,11 +38,16 @@ class Stored:
 
 
 def stored(row: Row) -> Stored:
-    values = dict(zip(COLUMNS, row, strict=False))
-    key, head = values.pop("key"), values.pop("head")
-    texts = {name: values[name] for name in JSON_COLUMNS}
-    values |= {name: parsed(name, parse(text)) for name, text in texts.items()}
-    return Stored(key, Task(**values), head, texts)
+    members = dict(zip(COLUMNS, row, strict=False))
+    key, head = members.pop("key"), members.pop("head")
+    texts = {name: members[name] for name in JSON_COLUMNS}
+    for name, text in texts.items():
+        members[name] = _NOTHING[name] if text in ("{}", "[]") else parsed(name, parse(text))
+    members["allowed"] = ()
+    return Stored(key, Task.of(members), head, texts)
+
+
+_NOTHING: Mapping[str, Any] = {name: parsed(name, {} if name in ("fields", "evidence") else []) for name in JSON_COLUMNS}
 
 
 def place(task: Task) -> Instant:
@@ -52,11 +57,11 @@ def place(task: Task) -> Instant:
 
 def columns(task: Task, *, final: bool, head: str, before: Stored | None = None) -> dict[str, Any]:
     """A task as the parameters of its row. What a step left alone keeps the text it had."""
-    values = {name: getattr(task, name) for name in _KEPT}
+    members = task.__dict__
+    values = {name: members[name] for name in _KEPT}
     for name in JSON_COLUMNS:
-        member = getattr(task, name)
-        kept = before is not None and member is getattr(before.task, name)
-        values[name] = before.texts[name] if before is not None and kept else canonical(plain(member))
+        kept = before is not None and members[name] is before.task.__dict__[name]
+        values[name] = before.texts[name] if before is not None and kept else canonical(plain(members[name]))
     return values | {"final": int(final), "head": head}
 
 

@@ -10,7 +10,7 @@ CREATE TABLE machines (
     published_at INTEGER NOT NULL,
     hash TEXT NOT NULL,
     PRIMARY KEY (name, version)
-);
+) WITHOUT ROWID;
 
 CREATE TABLE tasks (
     key INTEGER PRIMARY KEY,
@@ -83,7 +83,7 @@ CREATE TABLE requests (
     version INTEGER NOT NULL,
     at INTEGER NOT NULL,
     PRIMARY KEY (principal, key)
-);
+) WITHOUT ROWID;
 
 CREATE TABLE judgements (
     check_name TEXT NOT NULL,
@@ -95,7 +95,7 @@ CREATE TABLE judgements (
     at INTEGER NOT NULL,
     hash TEXT NOT NULL,
     PRIMARY KEY (task, check_name, inputs_digest)
-);
+) WITHOUT ROWID;
 
 CREATE TABLE refusals (
     key INTEGER PRIMARY KEY,

@@ -17,7 +17,7 @@ CREATE TABLE snapshots (
     version INTEGER NOT NULL,
     body TEXT NOT NULL,
     PRIMARY KEY (task, version)
-);
+) WITHOUT ROWID;
 
 CREATE TABLE proposals (
     id TEXT NOT NULL PRIMARY KEY CHECK (length(id) = 36),

@@ -1,0 +1,1 @@
+"""Foreign systems, each an extra: loaded when used, and by nothing else"""

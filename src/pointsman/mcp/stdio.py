@@ -1,0 +1,48 @@
+"""MCP over standard input and output, which belong to the protocol from the first moment of the process to its end."""
+
+import os
+import signal
+from dataclasses import dataclass
+from io import TextIOWrapper
+from typing import Any
+
+import anyio
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+from pointsman.engine.pointsman import Pointsman
+from pointsman.mcp.desk import Desk
+from pointsman.mcp.seat import Held, Seat
+from pointsman.mcp.server import server
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """The descriptors that the client reads and writes, under numbers that nothing else in the process knows."""
+
+    incoming: int
+    outgoing: int
+
+
+def take_wire() -> Wire:
+    """From here on whatever is printed, by a work file, a check or a child, goes to standard error, and who reads
+    standard input finds it empty. Ctrl-C ends the process at once: nothing wakes a thread that reads a pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    wire = Wire(os.dup(0), os.dup(1))
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    return wire
+
+
+def serve(pm: Pointsman, name: str | None, wire: Wire) -> None:
+    """Serve one client until it closes the connection. With `name`, that is who calls; else each call says so."""
+    seat = Seat(() if name is None else (name,), "embedded", Held())
+    anyio.run(run, server(Desk(pm, holds=True), lambda _: seat), wire)
+
+
+async def run(made: Server[Any], wire: Wire) -> None:
+    lines = anyio.wrap_file(TextIOWrapper(os.fdopen(wire.incoming, "rb"), encoding="utf-8", errors="replace"))
+    answers = anyio.wrap_file(TextIOWrapper(os.fdopen(wire.outgoing, "wb"), encoding="utf-8"))
+    async with stdio_server(lines, answers) as (incoming, outgoing):
+        await made.run(incoming, outgoing, made.create_initialization_options())

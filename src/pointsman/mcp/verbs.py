@@ -1,0 +1,161 @@
+"""One function for each verb that tools have: it calls the engine and answers in JSON."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from pointsman.engine.pointsman import Aio
+from pointsman.engine.views import task_json
+from pointsman.errors import Refusal, Refused, invalid
+from pointsman.kernel.chain import digest
+from pointsman.kernel.task import Task
+from pointsman.mcp.arguments import LARGEST_PAGE, PAGE, WAIT_S
+from pointsman.mcp.asked import Asked
+from pointsman.mcp.fit import LIMIT, Content, as_text, part, short, size
+
+SUBMIT_WAIT_S = 25.0
+_GUIDE_ROOM = 200
+_IN_LISTS = (200, 20)
+
+
+async def _list(asked: Asked) -> Content:
+    view, limit = asked.args.get("view", "open"), min(asked.args.get("limit", PAGE), LARGEST_PAGE)
+    after = await _cursor(asked.board.aio, asked.args.get("cursor"))
+    found = await asked.board.aio.list(
+        machine=asked.args.get("machine"),
+        state=asked.args.get("state"),
+        owner=asked.who.name if view == "mine" else None,
+        open=view != "all",
+        limit=limit + 1,
+        after=after,
+    )
+    return _page(found, limit)
+
+
+async def _cursor(aio: Aio, given: str | None) -> Task | None:
+    if given is None:
+        return None
+    try:
+        return await aio.get(given)
+    except Refused:
+        raise invalid(("cursor", "is not the `next` of an answer")) from None
+
+
+def _page(found: list[Task], limit: int) -> Content:
+    """As many rows as fit, in short. `next` names the last of them while others follow."""
+    rows: list[Content] = []
+    for task in found[:limit]:
+        row = short({name: value for name, value in task_json(task).items() if name != "allowed"}, *_IN_LISTS)
+        if rows and size({"tasks": [*rows, row]}) > LIMIT - _GUIDE_ROOM:
+            break
+        rows.append(row)
+    return {"tasks": rows, "next": rows[-1]["id"] if len(rows) < len(found) else None, "untrusted": ["tasks[].fields", "tasks[].evidence"]}
+
+
+async def _get(asked: Asked) -> Content:
+    version = asked.args.get("version")
+    task = await asked.board.aio.get(asked.args["task_id"], version=version, by=None if version else asked.by)
+    name = asked.args.get("field")
+    if name is None:
+        return asked.board.task(task)
+    if name not in task.fields:
+        raise invalid(("field", "is no field of this task"))
+    around = {key: getattr(task, key) for key in ("id", "machine", "state", "version", "digest")}
+    return part(as_text(task.fields[name]), asked.args.get("offset", 0), {**around, "untrusted": ["fields"]}, name)
+
+
+async def _wait(asked: Asked) -> Content:
+    task = await asked.board.aio.wait(
+        asked.args["task_id"],
+        version=asked.args.get("version"),
+        states=asked.args.get("states"),
+        timeout_s=asked.args.get("timeout_s", WAIT_S),
+    )
+    return asked.board.task(task if asked.by is None else await asked.board.aio.get(task.id, by=asked.by))
+
+
+async def _proposal(asked: Asked) -> Content:
+    found = (await asked.board.aio.proposal(asked.args["proposal_id"])).as_json()
+    return {**found, "untrusted": ["refusal"]}
+
+
+async def _create(asked: Asked) -> Content:
+    task = await asked.board.aio.create(
+        _machine(asked),
+        asked.fields,
+        by=asked.who,
+        priority=asked.args.get("priority", 0),
+        idempotency_key=asked.args.get("idempotency_key"),
+    )
+    return asked.moved(task)
+
+
+async def _claim(asked: Asked) -> Content:
+    task = await asked.board.aio.claim(
+        _machine(asked),
+        by=asked.who,
+        id=asked.args.get("task_id"),
+        expect_version=asked.args.get("expect_version"),
+        session=_session(asked),
+        idempotency_key=asked.args.get("idempotency_key"),
+    )
+    if task is None:
+        raise Refused(Refusal("nothing_to_claim", "no eligible task waits"))
+    return asked.moved(task, acquired=True)
+
+
+def _session(asked: Asked) -> str:
+    """What to hold a claim under: the session given, or a new one. A call repeated with its key makes the same again."""
+    if asked.session:
+        return asked.session
+    key = asked.args.get("idempotency_key")
+    return f"mcp-{digest('session', [asked.who.name, key])[:16] if key else format(asked.board.chance(64), '016x')}"
+
+
+def _machine(asked: Asked) -> str:
+    return asked.args.get("machine") or next(iter(asked.board.machines))
+
+
+async def _event(asked: Asked) -> Content:
+    assert asked.tool.event is not None, "an event's tool has its event"
+    if len(asked.board.machines) > 1 and (await asked.board.aio.get(asked.args["task_id"])).machine != asked.tool.machine:
+        raise Refused(Refusal("unknown_task", f"no task of {asked.tool.machine} has this id", task=asked.args["task_id"].lower()))
+    return asked.moved(await _proposed(asked, asked.tool.event.name, asked.fields, asked.session))
+
+
+async def _propose(asked: Asked) -> Content:
+    event = asked.args["event"]
+    acquires = any(event in machine.event and machine.event[event].acquires for machine in asked.board.machines.values())
+    session = _session(asked) if acquires else asked.session
+    task = await _proposed(asked, event, asked.args.get("args", {}), session)
+    if asked.args.get("dry_run", False):
+        return asked.board.seen(task, asked.who)
+    return asked.moved(task, acquired=acquires and task.session == session)
+
+
+async def _proposed(asked: Asked, event: str, args: Mapping[str, Any], session: str | None) -> Task:
+    wanted = asked.args["task_id"]
+    return await asked.board.aio.propose(
+        wanted,
+        event,
+        args,
+        by=asked.who,
+        epoch=asked.epoch(wanted),
+        expect_version=asked.args.get("expect_version"),
+        digest=asked.args.get("digest"),
+        session=session,
+        idempotency_key=asked.args.get("idempotency_key"),
+        dry_run=asked.args.get("dry_run", False),
+        wait_s=SUBMIT_WAIT_S,
+    )
+
+
+VERBS: Mapping[str, Callable[[Asked], Awaitable[Content]]] = {
+    "list": _list,
+    "get": _get,
+    "wait": _wait,
+    "proposal": _proposal,
+    "create": _create,
+    "claim": _claim,
+    "event": _event,
+    "propose": _propose,
+}
