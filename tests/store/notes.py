@@ -60,8 +60,11 @@ SCHEMA = (
 
 
 def statements(folder: Path):
+    """Several processes may open one folder at once, so the file comes whole or not at all."""
     folder.mkdir(exist_ok=True)
-    (folder / "notes.sql").write_text(SQL)
+    whole = folder / f"{os.getpid()}-{threading.get_ident()}"
+    whole.write_text(SQL)
+    whole.replace(folder / "notes.sql")
     return load(folder)
 
 
