@@ -19,7 +19,7 @@ from pointsman.engine.pointsman import Aio
 from pointsman.engine.queries import Entry
 from pointsman.errors import Refused
 from pointsman.http.answer import encode
-from pointsman.http.v1.operation import Asked, Call
+from pointsman.http.v1.operation import Asked
 
 log = logging.getLogger("pointsman")
 
@@ -124,17 +124,13 @@ def reset(seq: int) -> bytes:
     return b'id: %d\nevent: reset\ndata: {"seq":%d}\n\n' % (seq, seq)
 
 
-def reading(feed: Feed) -> Call:
-    """The call of the operation, on a feed that the application holds."""
-
-    async def read(asked: Asked) -> Response:
-        last = await asked.pm.as_of()
-        wanted = asked.given["after"] if asked.given["Last-Event-ID"] is None else asked.given["Last-Event-ID"]
-        known = wanted <= last
-        events = feed.stream(wanted if known else last, b": the feed\n\n" if known else reset(last), last)
-        return Stream(events, HEADERS, "text/event-stream")
-
-    return read
+async def read(asked: Asked) -> Response:
+    """The stream, behind the last number that the reader says it has."""
+    last = await asked.pm.as_of()
+    wanted = asked.given["after"] if asked.given["Last-Event-ID"] is None else asked.given["Last-Event-ID"]
+    known = wanted <= last
+    events = asked.feed.stream(wanted if known else last, b": the feed\n\n" if known else reset(last), last)
+    return Stream(events, HEADERS, "text/event-stream")
 
 
 class Stream(StreamingResponse):
