@@ -57,7 +57,8 @@ ORDER BY f.seq DESC
 LIMIT 1;
 
 -- name: board_at :many
--- Tasks that existed as of a feed number, in order of creation, with their version then.
+-- Tasks that existed as of a feed number, in order of creation, with their version then. None of them was created after
+-- the time of that number, which ends the search.
 SELECT t.id, t.created_at, (SELECT f.version FROM feed AS f WHERE f.task = t.key AND f.seq <= :seq ORDER BY f.seq DESC LIMIT 1) AS version
 FROM tasks AS t
 WHERE (t.created_at, t.id) > (:after, :after_id)
