@@ -23,6 +23,10 @@ class Copies(Protocol):
         """The URL of a copy on which raw SQL was run, with no constraint that SQL can switch off."""
         ...
 
+    def alter(self, url: str, *statements: str) -> None:
+        """Raw SQL on a copy."""
+        ...
+
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
         """Raw SQL on the original."""
         ...
@@ -46,12 +50,15 @@ class SqliteCopies:
     def changed(self, statements: Iterable[str]) -> str:
         copy = self._folder / f"copy{next(_numbers)}.db"
         shutil.copy(self._path, copy)
-        raw = apsw.Connection(str(copy))
+        self.alter(f"sqlite:///{copy}", *statements)
+        return f"sqlite:///{copy}"
+
+    def alter(self, url: str, *statements: str) -> None:
+        raw = apsw.Connection(url.removeprefix("sqlite:///"))
         raw.execute("PRAGMA ignore_check_constraints = ON")
         for statement in statements:
             raw.execute(statement)
         raw.close()
-        return f"sqlite:///{copy}"
 
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
         raw = apsw.Connection(str(self._path))
@@ -83,11 +90,14 @@ class PostgresCopies:
 
     def changed(self, statements: Iterable[str]) -> str:
         again = [f"DELETE FROM {table}; INSERT INTO {table} SELECT * FROM kept.{table}" for table in self.tables()]
-        with psycopg.connect(self.url, options="-c search_path=pointsman -c session_replication_role=replica") as raw:
-            for statement in (*(again if self._kept else self._keeping()), *statements):
-                raw.execute(statement.encode())
+        self.alter(self.url, *(again if self._kept else self._keeping()), *statements)
         self._kept = True
         return self.url
+
+    def alter(self, url: str, *statements: str) -> None:
+        with psycopg.connect(url, options="-c search_path=pointsman -c session_replication_role=replica") as raw:
+            for statement in statements:
+                raw.execute(statement.encode())
 
     def _keeping(self) -> list[str]:
         """What sets a copy of every table aside, and removes every CHECK."""

@@ -31,7 +31,7 @@ def _points(url: str, names: Sequence[str]) -> list[str]:
 
 
 def _tour(url: str, crash_point: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, tour.__file__, url, crash_point], capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run([sys.executable, tour.__file__, url, crash_point], capture_output=True, text=True, check=False, timeout=180)
 
 
 def _whole_lines(said: str) -> list[str]:

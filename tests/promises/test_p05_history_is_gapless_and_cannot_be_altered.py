@@ -113,11 +113,37 @@ def test_an_inserted_entry_is_found(whole: Copies) -> None:
     assert _tampered(whole, f"INSERT INTO entries ({', '.join(names)}) SELECT {copied} FROM entries WHERE key = {LAST}")
 
 
-def test_the_first_bad_entry_is_named(whole: Copies) -> None:
-    task, version = whole.ask("SELECT t.id, e.version FROM entries e JOIN tasks t ON t.key = e.task WHERE e.key = 3")[0]
-    with Pointsman(whole.changed(["UPDATE entries SET by = 'mallory' WHERE key >= 3"]), [], create=False) as pm:
-        first = next(fault for fault in pm.verify().faults if fault.version is not None)
-    assert (first.task, first.version, first.what) == (task, version, "a covered column was altered")
+DELETED_UNSEEN = {
+    "judgements": "history does not say that a check was asked",
+    "proposals": "history does not say that somebody waited",
+    "refusals": "volatile",
+}
+
+
+@pytest.mark.parametrize("table", COLUMNS)
+def test_a_deleted_row_is_found_where_history_implies_it(whole: Copies, table: str) -> None:
+    key = whole.key_of(table)[0]
+    faults = _tampered(whole, f"DELETE FROM {table} WHERE {key} = (SELECT min({key}) FROM {table})")
+    assert bool(faults) == (table not in DELETED_UNSEEN)
+
+
+def test_an_entry_slipped_in_behind_the_feed_is_found(whole: Copies) -> None:
+    """With a fitting hash, payload and live row, and with a key that the feed has passed."""
+    url = whole.changed([])
+    with Pointsman(url, [Tasks, Judged]) as pm:
+        task = pm.list(limit=1)[0]
+        head = pm.head()
+        record = pm.propose(task.id, "fail", by="x")
+        assert pm.verify(head).ok
+    whole.alter(
+        url,
+        "DELETE FROM feed WHERE entry = (SELECT max(key) FROM entries)",
+        "UPDATE payloads SET entry = 0 WHERE entry = (SELECT max(key) FROM entries)",
+        "UPDATE entries SET key = 0 WHERE key = (SELECT max(key) FROM entries)",
+    )
+    with Pointsman(url, [], create=False) as pm:
+        assert record.version == task.version + 1
+        assert [fault.what for fault in pm.verify(head).faults] == ["an entry stands behind the feed without a number (key 0)"]
 
 
 def test_an_entry_that_would_never_be_numbered_is_found(request: pytest.FixtureRequest) -> None:
@@ -126,4 +152,11 @@ def test_an_entry_that_would_never_be_numbered_is_found(request: pytest.FixtureR
     with Pointsman(copies.url) as pm:
         support.create(pm)
     assert _tampered(copies) == []
-    assert _tampered(copies, "DELETE FROM unnumbered") == ["a stray entry without a feed number stands in the store (key 1)"]
+    assert _tampered(copies, "DELETE FROM unnumbered") == ["an entry stands behind the feed without a number (key 1)"]
+
+
+def test_the_first_bad_entry_is_named(whole: Copies) -> None:
+    task, version = whole.ask("SELECT t.id, e.version FROM entries e JOIN tasks t ON t.key = e.task WHERE e.key = 3")[0]
+    with Pointsman(whole.changed(["UPDATE entries SET by = 'mallory' WHERE key >= 3"]), [], create=False) as pm:
+        first = next(fault for fault in pm.verify().faults if fault.what == "a covered column was altered")
+    assert (first.task, first.version) == (task, version)

@@ -83,7 +83,7 @@ WHERE f.seq > :after
 ORDER BY f.seq
 LIMIT :limit;
 
--- name: stray_entries@sqlite :many
+-- name: stray_entries :many
 -- Entries that belong to no task, and payloads that belong to no entry.
 SELECT 'entry' AS what, e.key AS key
 FROM entries AS e
@@ -94,23 +94,4 @@ SELECT 'payload' AS what, p.entry AS key
 FROM payloads AS p
 LEFT JOIN entries AS e ON e.key = p.entry
 WHERE e.key IS NULL
-ORDER BY what, key;
-
--- name: stray_entries@postgres :many
--- Also entries that neither have a feed number nor wait for one.
-SELECT 'entry' AS what, e.key AS key
-FROM entries AS e
-LEFT JOIN tasks AS t ON t.key = e.task
-WHERE t.key IS NULL
-UNION ALL
-SELECT 'payload' AS what, p.entry AS key
-FROM payloads AS p
-LEFT JOIN entries AS e ON e.key = p.entry
-WHERE e.key IS NULL
-UNION ALL
-SELECT 'entry without a feed number' AS what, e.key AS key
-FROM entries AS e
-LEFT JOIN feed AS f ON f.entry = e.key
-LEFT JOIN unnumbered AS u ON u.entry = e.key
-WHERE f.entry IS NULL AND u.entry IS NULL
 ORDER BY what, key;
