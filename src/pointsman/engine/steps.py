@@ -8,6 +8,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from pointsman.engine.bridge import bridge
@@ -144,7 +145,8 @@ class verb(Generic[P, T]):
         if view is None:
             return self
 
-        def call(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return view.drive(self.steps(view, *args, **kwargs))
+        return partial(_driven, view, self.steps)
 
-        return call
+
+def _driven(view: Any, steps: Callable[..., Steps[Any]], *args: Any, **kwargs: Any) -> Any:
+    return view.drive(steps(view, *args, **kwargs))
