@@ -167,7 +167,8 @@ def test_paths_that_lead_out(speaker: Speaker) -> None:
 
 def test_searches_are_no_patterns_and_no_sql(speaker: Speaker) -> None:
     for q in ("%", "_", "\\", "'; DROP TABLE tasks; --", '" OR ""="', "*", "(a+)+$", "[", "\\u0000"):
-        assert speaker.told(f"/v1/tasks?q={quote(q)}")["tasks"] == [], q
+        found = speaker.told(f"/v1/tasks?q={quote(q)}")["tasks"]
+        assert all(q in "".join(text for text in task["fields"].values() if text) for task in found), q
     assert speaker.ask("GET", "/v1/tasks?q=%00").status == 422
 
 
