@@ -25,7 +25,7 @@ READ_WHOLE = {
     "unmatched_requests": "verifies all",
     "entries_without_request": "verifies all",
 }
-ENDS = {"feed_head": 1, "latest_refusals": 1}
+ENDS = {"feed_head": 1, "latest_refusals": 1, "feed_waits": 1, "unnumbered": 1}
 """Statements that walk a table from its end and stop at their limit."""
 
 

@@ -96,6 +96,7 @@ class Reading(View):
         if machine is not None and machine not in self.machines:
             raise Refused(Refusal("unknown_machine", "no such machine is served here"))
         states = (state,) if isinstance(state, str) else state
+        typed(*(("state", name, str) for name in states or ()))
         initial = self.machines[machine].initial if machine is not None else None
         return Filter(machine, states, owner, is_open or inbox is not None, inbox, initial)
 
@@ -147,6 +148,7 @@ class Reading(View):
         limit: int | None = None,
     ) -> Steps[Entries]:
         """Entries by whom, of which event, and when (`start` ≤ at < `end`), newest first."""
+        typed(("actor", actor, str | None), ("event", event, str | None))
         count = page_size(limit)
         yield from numbered()
         return (yield Read(lambda tx: _entries(history.feed_before(tx, before, Audited(actor, event, start, end), count))))
@@ -218,7 +220,10 @@ def _position(after: Task | Position | None, order: Order) -> Position:
     """Where a page begins."""
     if after is None:
         return FIRST
-    return position(after, order) if isinstance(after, Task) else after
+    if isinstance(after, Task):
+        return position(after, order)
+    typed(("after", after[0], int), ("after", after[1], str))
+    return after
 
 
 def _found(tx: Tx, wanted: Filter, words: Sequence[str], order: Order, count: int, start: Position) -> Tasks:

@@ -16,7 +16,7 @@ from pointsman.engine.settling import Settling
 from pointsman.engine.steps import Steps
 from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel.definition import Definition
-from pointsman.kernel.ingest import identifier
+from pointsman.kernel.ingest import faults, identifier
 from pointsman.kernel.refuse import allowed
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Task
@@ -99,10 +99,12 @@ def proposal_named(id: Id) -> str:
 
 
 def typed(*arguments: tuple[str, Any, Any]) -> None:
-    """Arguments as (path, value, type), every fault at once. In Python True is an int; here it is not."""
+    """Arguments as (path, value, type), every fault at once. In Python True is an int; here it is not. Text must be such
+    as every store can hold."""
     wrong = [path for path, value, kind in arguments if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)]
-    if wrong:
-        raise invalid(*((path, "has the wrong type") for path in wrong))
+    unfit = [fault for path, value, _ in arguments if isinstance(value, str) for fault in faults(value, path)]
+    if wrong or unfit:
+        raise invalid(*((path, "has the wrong type") for path in wrong), *unfit)
 
 
 def page_size(limit: int | None, path: str = "limit") -> int:
