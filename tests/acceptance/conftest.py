@@ -1,11 +1,12 @@
-"""One server process for all tests that mind only their own tasks; `fresh` is a process and an empty board of one's own."""
+"""One server process for all tests that mind only their own tasks; `fresh` is a process and an empty board of one's own,
+on one store and then on the other."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from acceptance.flat import Client
-from acceptance.process import Served, serving
+from acceptance.process import Served, running, serving
 
 
 @pytest.fixture(scope="session")
@@ -21,8 +22,8 @@ def client(served: Served) -> Iterator[Client]:
 
 
 @pytest.fixture
-def fresh_served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("fresh")) as process:
+def fresh_served(url: str) -> Iterator[Served]:
+    with running(url) as process:
         yield process
 
 

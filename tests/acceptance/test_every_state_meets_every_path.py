@@ -1,11 +1,13 @@
 """Seven states by the seven paths that move a task by who asks, as one table: what is open answers 200 and the next
 state, everything else 409 with the path's sentence, and changes nothing."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from acceptance.flat import GOOD, STATES, Client
+from acceptance.process import Served, running
 
 DETAIL = {
     "/claim": "no queued task, or it was already claimed",
@@ -33,6 +35,13 @@ NEXT = {"ann": _ANYONE | _OWNED, "bob": _ANYONE | _JUDGED, None: _GIVEN_UP | _JU
 """Per caller (ann owns, bob does not, None gives no name): what is open, and where it leads."""
 
 CASES = [(state, path, who) for state in STATES for path in DETAIL for who in NEXT if who is not None or path in NOBODY_ALLOWED]
+
+
+@pytest.fixture(scope="module")
+def served(shared_url: str) -> Iterator[Served]:
+    """On one store and then on the other."""
+    with running(shared_url) as process:
+        yield process
 
 
 @pytest.mark.parametrize(("state", "path", "who"), CASES)

@@ -1,15 +1,23 @@
 """The main job over the flat paths: statuses, bodies, notes, order of rows."""
 
+from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
 
 from acceptance.flat import BRIEF, GOOD, NOBODY, TITLE, Client
-from acceptance.process import Served
+from acceptance.process import Served, running
 from pointsman import Pointsman
 
 NO_DRAFT = {"ok": False, "reason": "no draft"}
 FINE = {"ok": True, "reason": "length and topic checks passed"}
+
+
+@pytest.fixture(scope="module")
+def served(shared_url: str) -> Iterator[Served]:
+    """On one store and then on the other."""
+    with running(shared_url) as process:
+        yield process
 
 
 def test_a_task_goes_from_queue_to_done(fresh: Client) -> None:
