@@ -22,9 +22,9 @@ def check(db: options.Db = None, work: options.Work = None, json: options.Json =
     with opened(config, publish=False) as pm:
         faults = pm.check()
     if config.json:
-        output.as_json({"ok": not faults, "db": config.db, "faults": faults})
+        output.as_json({"ok": not faults, "db": pm.url, "faults": faults})
     else:
-        output.findings(faults, f"{config.db} is sound")
+        output.findings(faults, f"{pm.url} is sound")
     if faults:
         raise typer.Exit(FAILED)
 

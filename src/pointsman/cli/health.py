@@ -71,7 +71,7 @@ def doctor(db: options.Db = None, work: options.Work = None, json: options.Json 
     with opened(config, publish=False) as pm:
         warnings = pm.doctor()
     if config.json:
-        output.as_json({"ok": not warnings, "db": config.db, "warnings": warnings})
+        output.as_json({"ok": not warnings, "db": pm.url, "warnings": warnings})
     else:
         output.findings(warnings, "nothing to see to")
     if warnings:
