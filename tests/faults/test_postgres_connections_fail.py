@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
@@ -9,7 +10,7 @@ import pytest
 
 import databases
 import support
-from databases import PostgresServer
+from databases import KILL, PostgresServer
 from faults.proxy import Proxy
 from pointsman import Pointsman, Task
 from pointsman.errors import StoreError
@@ -20,7 +21,6 @@ from store.notes import add, open_postgres_notes, texts
 
 SHORT = Patience(connection_s=0.5, lock_s=0.3, statement_s=0.6, idle_s=5, grace_s=0.4)
 LONGEST_S = 5.0
-KILL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 
 
 @pytest.fixture
@@ -200,6 +200,28 @@ def test_a_lock_that_somebody_keeps_is_busy(notes: Postgres) -> None:
     leave.set()
     holding.join(10)
     assert notes.run(lambda tx: tx("count_up", id=1)) == (1,)
+
+
+def test_a_client_that_stops_inside_a_transaction_loses_it_and_its_locks(database: str, tmp_path: Path) -> None:
+    db = open_postgres_notes(database, tmp_path, patience=replace(SHORT, lock_s=5, idle_s=0.3))
+    db.run(lambda tx: tx("put_note", id=1, text="a"))
+    entered, leave = Event(), Event()
+
+    def stops(tx: Tx) -> None:
+        tx("count_up", id=1)
+        entered.set()
+        assert leave.wait(10)
+        tx("count_up", id=1)
+
+    stopped = db.submit(stops)
+    assert entered.wait(10)
+    assert db.run(lambda tx: tx("count_up", id=1)) == (1,), "another has the row, though nobody gave it back"
+    leave.set()
+    told = stopped.exception(10)
+    assert isinstance(told, StoreError)
+    assert (told.code, told.outcome) == ("store_unavailable", "not_done")
+    assert db.run(lambda tx: tx("hold_note", id=1)) == (1, 1)
+    db.close()
 
 
 def test_a_statement_that_takes_too_long_is_busy(notes: Postgres) -> None:

@@ -1,5 +1,6 @@
 """Which PostgreSQL databases are opened, what the others are told, and what is said of one that is."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
@@ -117,6 +118,47 @@ def test_a_database_whose_commits_do_not_last_is_refused(postgres: PostgresServe
     postgres.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
     with pytest.raises(StoreError, match="synchronous_commit is off"):
         connect(database, clock=FakeClock())
+
+
+def test_a_setting_that_changes_later_is_found_by_the_next_connection(postgres: PostgresServer, database: str, tmp_path: Path) -> None:
+    db = open_postgres_notes(database, tmp_path)
+    assert db.run(texts) == []
+    postgres.execute(f"ALTER DATABASE {psycopg.conninfo.conninfo_to_dict(database)['dbname']} SET synchronous_commit = off")
+    postgres.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()", database
+    )
+    with pytest.raises(StoreError, match="synchronous_commit is off"):
+        db.run(texts)
+    db.close()
+
+
+def test_a_role_needs_to_make_the_schema_or_to_own_it(postgres: PostgresServer, database: str) -> None:
+    role = f"pointsman_test_{psycopg.conninfo.conninfo_to_dict(database)['dbname']}"
+    postgres.execute(f"CREATE ROLE {role} LOGIN")
+    theirs = databases.spelled(database, user=role)
+    with pytest.raises(StoreError, match="access was denied"):
+        connect(theirs, clock=FakeClock())
+    postgres.execute(f"CREATE SCHEMA pointsman AUTHORIZATION {role}", database)
+    connect(theirs, clock=FakeClock()).close()
+    postgres.execute(f"DROP OWNED BY {role}", database)
+    postgres.execute(f"DROP ROLE {role}")
+
+
+def test_what_a_url_leaves_out_comes_from_libpqs_variables(
+    postgres: PostgresServer, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in psycopg.conninfo.conninfo_to_dict(database).items():
+        monkeypatch.setenv("PGDATABASE" if name == "dbname" else f"PG{name.upper()}", str(value))
+    connect("postgresql://", clock=FakeClock()).close()
+    assert postgres.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'pointsman'", database) == [(1,)]
+
+
+def test_without_its_driver_whoever_asks_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    for name in [name for name in sys.modules if name.startswith("pointsman.store.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(StoreError, match=r"pip install 'pointsman\[postgres\]'"):
+        connect("postgresql://host/work", clock=FakeClock())
 
 
 def test_a_database_of_another_encoding_is_refused(postgres: PostgresServer) -> None:
