@@ -56,6 +56,8 @@ def test_every_filter_finds_what_a_look_over_all_tasks_finds(board: Pointsman) -
     for machine, state, owner, inbox, is_open, order in product(
         machines, states, people, people, (False, True), ("created_at", "updated_at", "priority")
     ):
+        if inbox is not None and machine is None:
+            continue  # an inbox is of one machine
         initial = None if machine is None else "queued"
         wanted = Filter(machine, state, owner, is_open or inbox is not None, inbox, initial)
         expected = [task for task in everything if wanted.admits(task, final=task.state == "done")]
