@@ -8,6 +8,8 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
+from functools import cached_property, wraps
+from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from pointsman.engine.bridge import bridge
@@ -136,6 +138,15 @@ class verb(Generic[P, T]):
         self.steps = steps
         self.__doc__ = steps.__doc__
 
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @cached_property
+    def _signature(self) -> Signature:
+        """As it is called: without the view."""
+        whole = signature(self.steps)
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
+
     @overload
     def __get__(self, view: "Pointsman", kind: type | None = None) -> Callable[P, T]: ...
     @overload
@@ -144,7 +155,10 @@ class verb(Generic[P, T]):
         if view is None:
             return self
 
+        @wraps(self.steps)
         def call(*args: P.args, **kwargs: P.kwargs) -> Any:
             return view.drive(self.steps(view, *args, **kwargs))
 
+        call.__signature__ = self._signature  # type: ignore[attr-defined]
+        view.__dict__[self.name] = call  # found there from now on
         return call
