@@ -1,5 +1,6 @@
 """Machines served and machines met: looking at the board serves nothing, and a published structure with tasks stays."""
 
+import inspect
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,12 @@ def _other(*, wordy: bool) -> type[Machine]:
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/work.db"
+
+
+def test_a_verb_shows_what_it_takes(url: str) -> None:
+    with Pointsman(url) as pm:
+        assert list(inspect.signature(pm.create).parameters) == ["machine", "fields", "by", "priority", "idempotency_key"]
+        assert (pm.create.__name__, (pm.create.__doc__ or "")[:13]) == ("create", "Create a task")
 
 
 def test_reading_a_task_of_a_machine_does_not_serve_it(url: str) -> None:

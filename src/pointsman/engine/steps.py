@@ -8,7 +8,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
-from functools import cached_property, wraps
+from functools import cached_property
 from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
@@ -138,11 +138,8 @@ class verb(Generic[P, T]):
         self.steps = steps
         self.__doc__ = steps.__doc__
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
     @cached_property
-    def _signature(self) -> Signature:
+    def signature(self) -> Signature:
         """As it is called: without the view."""
         whole = signature(self.steps)
         return whole.replace(parameters=list(whole.parameters.values())[1:])
@@ -152,13 +149,29 @@ class verb(Generic[P, T]):
     @overload
     def __get__(self, view: "Aio", kind: type | None = None) -> Callable[P, Awaitable[T]]: ...
     def __get__(self, view: Any, kind: type | None = None) -> Any:
-        if view is None:
-            return self
+        return self if view is None else Bound(self, view)
 
-        @wraps(self.steps)
-        def call(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return view.drive(self.steps(view, *args, **kwargs))
 
-        call.__signature__ = self._signature  # type: ignore[attr-defined]
-        view.__dict__[self.name] = call  # found there from now on
-        return call
+class Bound:
+    """A verb on a view: called as a method, and shown as one."""
+
+    __slots__ = ("verb", "view")
+
+    def __init__(self, verb: "verb[..., Any]", view: Any):
+        self.verb = verb
+        self.view = view
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.view.drive(self.verb.steps(self.view, *args, **kwargs))
+
+    @property
+    def __name__(self) -> str:
+        return self.verb.steps.__name__
+
+    @property
+    def __doc__(self) -> str | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.verb.__doc__
+
+    @property
+    def __signature__(self) -> Signature:
+        return self.verb.signature
