@@ -6,8 +6,7 @@ one kind can never pass for another. Source of the scheme: RFC 8785's idea, with
 """
 
 from hashlib import sha256
-from json import JSONDecoder, JSONEncoder
-from json.encoder import c_make_encoder, encode_basestring
+from json import JSONDecoder, JSONEncoder, encoder
 from typing import Any, NamedTuple
 
 from pointsman.types import Instant
@@ -16,7 +15,9 @@ FORMAT = 1
 GENESIS = "0" * 64
 
 _encoder = JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
-_chunks = c_make_encoder and c_make_encoder(None, _encoder.default, encode_basestring, None, ":", ",", True, False, False)
+_make: Any = getattr(encoder, "c_make_encoder", None)
+_chunks = _make and _make(None, _encoder.default, encoder.encode_basestring, None, ":", ",", True, False, False)
+"""What `encode` makes anew for every text, made once; None where Python has no C encoder."""
 _decode = JSONDecoder().raw_decode
 
 
