@@ -12,6 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from edges.mcp_world import content
+from pointsman import Pointsman
 
 MODES = {"legacy": "2025-11-25", "auto": "2026-07-28"}
 PATHS = os.pathsep.join(path for path in sys.path if path)
@@ -42,6 +43,9 @@ def command(*options: str, folder: Path) -> StdioServerParameters:
 
 @asynccontextmanager
 async def over_stdio(*options: str, folder: Path, mode: str = "legacy") -> AsyncIterator[Spoken]:
+    """A stdio process of its own. It makes no database, so one is there."""
+    if not {"--db", "--url"} & set(options):
+        Pointsman(f"sqlite:///{folder}/pointsman.db", []).close()
     async with Client(command(*options, folder=folder), mode=mode) as client:  # type: ignore[arg-type]
         yield Spoken(client)
 

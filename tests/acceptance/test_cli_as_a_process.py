@@ -56,17 +56,38 @@ def test_both_spellings_of_the_command_are_one(board: Path) -> None:
     assert run(board, "--help").out.startswith("Usage: pointsman ")
 
 
-@pytest.mark.parametrize(("answer", "kept", "status"), [(b"n\n", True, 1), (b"y\n", False, 0)])
-def test_on_a_terminal_init_asks_before_it_overwrites(tmp_path: Path, answer: bytes, kept: bool, status: int) -> None:
-    (tmp_path / "work.py").write_text("# mine\n")
+def on_a_terminal(folder: Path, answer: bytes, *argv: str) -> tuple[int, bytes]:
+    """Exit status, and what was asked before `answer` was given."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([*COMMAND, "init"], cwd=tmp_path, env=environment(), stdin=theirs, stdout=theirs, stderr=theirs)
+    process = subprocess.Popen([*COMMAND, *argv], cwd=folder, env=environment(), stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     asked = b""
     while b"[y/N]" not in asked:
         asked += os.read(ours, 4096)
     os.write(ours, answer)
-    assert process.wait(PATIENCE_SECONDS) == status
+    status = process.wait(PATIENCE_SECONDS)
     os.close(ours)
-    assert b"work.py" in asked
+    return status, asked
+
+
+@pytest.mark.parametrize(("answer", "kept", "status"), [(b"n\n", True, 1), (b"y\n", False, 0)])
+def test_on_a_terminal_init_asks_before_it_overwrites(tmp_path: Path, answer: bytes, kept: bool, status: int) -> None:
+    (tmp_path / "work.py").write_text("# mine\n")
+    ended, asked = on_a_terminal(tmp_path, answer, "init")
+    assert (ended, b"work.py" in asked) == (status, True)
     assert ((tmp_path / "work.py").read_text() == "# mine\n") is kept
+
+
+@pytest.mark.parametrize(("answer", "written", "status"), [(b"n\n", False, 1), (b"y\n", True, 0)])
+def test_on_a_terminal_init_shows_what_it_would_tell_an_agent_and_asks(tmp_path: Path, answer: bytes, written: bool, status: int) -> None:
+    ended, asked = on_a_terminal(tmp_path, answer, "init", "--agent", "opencode")
+    assert (ended, b'"command": [' in asked) == (status, True)
+    assert (tmp_path / "opencode.json").exists() is written
+
+
+@pytest.mark.parametrize(("answer", "kept", "status"), [(b"n\n", True, 1), (b"y\n", False, 0)])
+def test_on_a_terminal_a_backup_asks_before_it_replaces(board: Path, answer: bytes, kept: bool, status: int) -> None:
+    (board / "copy.db").write_text("mine")
+    ended, asked = on_a_terminal(board, answer, "db", "backup", "copy.db")
+    assert (ended, b"Overwrite" in asked) == (status, True)
+    assert ((board / "copy.db").read_bytes() == b"mine") is kept

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from acceptance.spoken import PATHS
+from pointsman import Pointsman
 
 LOUD = """
 import atexit, os, subprocess, sys
@@ -42,6 +43,7 @@ def message(number: int, method: str, **params: object) -> str:
 
 def test_a_machine_that_prints_does_not_break_the_wire(tmp_path: Path) -> None:
     (tmp_path / "work.py").write_text(LOUD)
+    Pointsman(f"sqlite:///{tmp_path}/pointsman.db", []).close()
     sent = [
         message(1, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "test", "version": "1"}),
         json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),

@@ -20,7 +20,7 @@ PLACES = (Path(__file__).resolve().parents[1] / "_bench", Path(__file__).resolve
 def bench(quick: Quick = False) -> None:
     """Measure, and print one table: each figure, a floor measured in the same run, and their ratio.
 
-    Takes some minutes, one with --quick. Writes temporary databases only. docs/benchmarks.md is such a table.
+    Takes some minutes, less than one with --quick. Writes temporary databases only. docs/benchmarks.md is such a table.
     """
     place = next((place for place in PLACES if (place / "bench" / "__main__.py").is_file()), None)
     if place is None:

@@ -32,5 +32,5 @@ def mcp(work: options.WorkFile = None, db: options.Db = None, url: Url = None, n
     if url is not None:
         proxy.serve(url, config.name, wire)
         return
-    with opened(config, create=True, duties=True) as pm:
+    with opened(config, duties=True) as pm:
         stdio.serve(pm, config.name, wire)

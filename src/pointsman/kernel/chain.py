@@ -14,16 +14,16 @@ from pointsman.types import Instant
 FORMAT = 1
 GENESIS = "0" * 64
 
-_encoder = JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
-_make: Any = getattr(encoder, "c_make_encoder", None)
-_chunks = _make and _make(None, _encoder.default, encoder.encode_basestring, None, ":", ",", True, False, False)
-"""What `encode` makes anew for every text, made once; None where Python has no C encoder."""
+_plain = JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+_native: Any = getattr(encoder, "c_make_encoder", None)
+"""What `JSONEncoder.encode` builds anew for every call, built once; an interpreter without it is only slower."""
+_chunks = _native and _native(None, _plain.default, encoder.encode_basestring, None, ":", ",", True, False, False)
 _decode = JSONDecoder().raw_decode
 
 
 def canonical(value: Any) -> str:
     """The one JSON text of a value. NaN and infinities are a ValueError."""
-    return "".join(_chunks(value, 0)) if _chunks else _encoder.encode(value)
+    return "".join(_chunks(value, 0)) if _chunks else _plain.encode(value)
 
 
 def same(one: Any, other: Any) -> bool:

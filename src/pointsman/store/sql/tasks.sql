@@ -41,6 +41,12 @@ WHERE key > :after
 ORDER BY key
 LIMIT :limit;
 
+-- name: tasks_of :one
+-- Whether any task was made of a machine version.
+SELECT EXISTS (
+    SELECT 1 FROM tasks WHERE machine = :machine AND machine_version = :machine_version
+) AS tasks;
+
 -- name: open_tasks_of :one
 -- Whether tasks of a machine version are still open.
 SELECT EXISTS (
