@@ -16,6 +16,7 @@ from pointsman.store import feed
 
 PATIENCE_S = 20
 TASKS, STEPS, THREADS = 6, 12, 6
+WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 
 
 class Late:
@@ -54,6 +55,26 @@ def test_an_entry_that_is_committed_late_is_numbered_all_the_same(url: str) -> N
         assert [(entry.seq, entry.task, entry.by) for entry in after[len(before) :]] == [(seen + 2, first.id, "slow")]
         assert quick.verify(quick.head()).ok
         assert quick.list(at=f"#{seen + 1}") == [first, quick.get(second.id)]
+
+
+def test_a_look_at_a_time_waits_for_whoever_has_read_an_earlier_one(url: str, postgres: PostgresServer) -> None:
+    """Else what is committed after the look, under a time before it, would change that past."""
+    late = Late()
+    with Pointsman(url, probe=late) as slow, Pointsman(url) as quick, ThreadPoolExecutor(2) as pool:
+        task = support.create(quick)
+        late.armed = True
+        holding = pool.submit(slow.claim, "tasks", by="slow", id=task.id)
+        assert late.passed.wait(PATIENCE_S)
+        then = postgres.execute("SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)")[0][0]
+        looking = pool.submit(quick.list, at=then)
+        while not postgres.execute(WAITING, url):
+            assert not looking.done()
+        late.leave.set()
+        claimed = holding.result(PATIENCE_S)
+        assert claimed is not None
+        assert claimed.updated_at < then
+        assert looking.result(PATIENCE_S) == [claimed]
+        assert quick.list(at=then) == [claimed]
 
 
 def _work(pm: Pointsman, seed: int) -> None:

@@ -46,6 +46,13 @@ def number(tx: Tx) -> int:
     return len(rows)
 
 
+def horizon(tx: Tx) -> tuple[int, Instant]:
+    """Number a batch, and tell a time before which nothing more will happen once all are numbered: whoever has read an
+    earlier one is waited for."""
+    tx("wait_for_writers")
+    return number(tx), tx.now
+
+
 def chained(previous: str, seq: int, entry_hash: str) -> str:
     return digest("feed", [previous, seq, entry_hash])
 

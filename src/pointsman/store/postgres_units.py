@@ -11,6 +11,7 @@ The law of a unit:
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 from typing import Any, TypeVar
 
 import psycopg
@@ -43,19 +44,20 @@ class Again(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a unit begins, what it may say, and whether it commits."""
+    """How a unit begins, how it asks for the time, what it may say, and whether it commits."""
 
     begin: bytes
+    clock: str
     statements: Mapping[str, Spelled]
     commits: bool
 
 
 def writing(statements: Mapping[str, Spelled]) -> Kind:
-    return Kind(b"BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE", statements, commits=True)
+    return Kind(b"BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE", "clock_of_writer", statements, commits=True)
 
 
 def reading(statements: Mapping[str, Spelled]) -> Kind:
-    return Kind(b"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", statements, commits=False)
+    return Kind(b"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", "clock", statements, commits=False)
 
 
 class Units:
@@ -65,7 +67,8 @@ class Units:
         self._server, self._pool = server, pool
         self._clock, self._watched = clock, probe
         self._probe: Probe = probe or unwatched
-        self._doubt = False
+        self._doubt: object | None = None
+        self._lock = Lock()
 
     def run(self, kind: Kind, unit: Callable[[Tx], T]) -> T:
         """What the unit answers, once it is committed."""
@@ -103,8 +106,7 @@ class Units:
         self._probe("transaction.begun")
 
     def _run(self, cursor: Cursor[Row], kind: Kind, unit: Callable[[Tx], T]) -> T:
-        clock = self._clock or partial(self._server_clock, cursor.connection)
-        tx = self._transaction(cursor, kind.statements, clock)
+        tx = self._transaction(cursor, kind.statements, partial(self._time, cursor.connection, kind.clock))
         self._probe("unit.begun")
         try:
             answer = unit(tx)
@@ -118,8 +120,10 @@ class Units:
             return Transaction(cursor, statements, clock)
         return ProbedTransaction(self._watched, cursor, statements, clock)
 
-    def _server_clock(self, session: Any) -> Instant:
-        return self._server.ask(session, "clock")[0][0]
+    def _time(self, session: Any, clock: str) -> Instant:
+        """The server's time, unless another clock takes its place; a writer's is held until it is committed."""
+        now = self._server.ask(session, clock)[0][0]
+        return now if self._clock is None else self._clock()
 
     def _told(self, error: psycopg.Error) -> Exception:
         """What a unit that failed before COMMIT comes to; it has changed nothing."""
@@ -134,7 +138,7 @@ class Units:
         self._probe("commit.before")
         doubt, session.warned = self._doubt, False
         try:
-            if doubt:
+            if doubt is not None:
                 self._server.ask(session, "mark_log")
             cursor.execute("COMMIT")
         except psycopg.Error as error:
@@ -143,8 +147,7 @@ class Units:
             raise self._unknown("its COMMIT did not wait for the standby")
         if cursor.statusmessage != "COMMIT":
             raise unavailable(self._server.url, "PostgreSQL rolled the transaction back")
-        if doubt:
-            self._doubt = False
+        self._reassured(doubt)
         self._probe("commit.after")
 
     def _uncommitted(self, session: Session, error: psycopg.Error) -> Exception:
@@ -155,8 +158,15 @@ class Units:
         named = fault(error, self._server.url)
         return self._unknown("the connection was lost at COMMIT" if named is None else named.detail.partition(": ")[2])
 
+    def _reassured(self, doubt: object | None) -> None:
+        """What was in doubt when this COMMIT began is no more."""
+        with self._lock:
+            if self._doubt is doubt:
+                self._doubt = None
+
     def _unknown(self, why: str) -> StoreError:
-        self._doubt = True
+        with self._lock:
+            self._doubt = object()
         return unavailable(self._server.url, why, "unknown")
 
 

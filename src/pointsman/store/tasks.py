@@ -71,14 +71,16 @@ def find(tx: Tx, task_id: str) -> Stored | None:
     return None if row is None else stored(row)
 
 
-def next_claimable(tx: Tx, machine: str, states: Iterable[str]) -> Stored | None:
-    """The first in line over several states, locked. Rows that others hold are passed over, and waited for only when
-    there is nothing else: who holds one may yet give it back."""
-    for statement in ("next_claimable", "next_claimable_at_last"):
-        heads = [stored(row) for state in states if (row := tx(statement, machine=machine, state=state)) is not None]
-        if heads:
-            return min(heads, key=lambda head: (place(head.task), head.key))
-    return None
+def next_claimable(tx: Tx, machine: str, waiting: Iterable[tuple[int, str]]) -> Stored | None:
+    """The first in line over several versions and their initial states, locked. Rows that others hold are passed over,
+    and waited for only when there is nothing else: who holds one may yet give it back."""
+    lines = [{"machine": machine, "machine_version": version, "state": state} for version, state in waiting]
+    heads = [stored(row) for line in lines if (row := tx("next_claimable", **line)) is not None]
+    if heads:
+        return min(heads, key=lambda head: (place(head.task), head.key))
+    given_back = (row for line in lines if (row := tx("next_claimable_at_last", **line)) is not None)
+    row = next(given_back, None)
+    return None if row is None else stored(row)
 
 
 def add(tx: Tx, task: Task, *, final: bool, head: str) -> int:

@@ -13,6 +13,14 @@ SELECT 0;
 -- One at a time gives numbers.
 SELECT pg_advisory_xact_lock(1347373390, 2);
 
+-- name: wait_for_writers@sqlite :none
+-- Whoever writes is alone.
+SELECT 0;
+
+-- name: wait_for_writers@postgres :none
+-- Whoever has read the clock and is not committed yet: each holds this lock together with the others.
+SELECT pg_advisory_xact_lock(1347373390, 3);
+
 -- name: feed_waits@sqlite :one
 -- Whether committed entries have no feed number yet.
 SELECT EXISTS (

@@ -16,6 +16,12 @@ SELECT
 -- The server's time in µs, whatever moment the transaction began at.
 SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint) AS now;
 
+-- name: clock_of_writer :one
+-- The same, held against whoever waits for writers: nobody learns of a later time before this one is committed.
+WITH held AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(1347373390, 3))
+SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint) AS now
+FROM held;
+
 -- name: mark_log :none
 -- Something to write, so that this COMMIT waits for a synchronous standby, and with it for all that was committed before.
 SELECT pg_logical_emit_message(true, 'pointsman', '') AS position;
