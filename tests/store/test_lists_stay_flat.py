@@ -24,6 +24,7 @@ READ_WHOLE = {
     "stray_entries": "verifies all",
     "unmatched_requests": "verifies all",
     "entries_without_request": "verifies all",
+    "proposals_after": "verifies all",
 }
 ENDS = {"feed_head": 1, "latest_refusals": 1}
 """Statements that walk a table from its end and stop at their limit."""

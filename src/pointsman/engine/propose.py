@@ -20,6 +20,8 @@ from pointsman.types import uuid7
 
 
 def create(deciding: Deciding, machine: str, fields: Mapping[str, Any], priority: int, tx: Tx, look: bool) -> Done:
+    if done := deciding.repeated(tx, look):
+        return done
     bound = deciding.registry.taking_new(tx, machine)
     task_id = uuid7(tx.now, deciding.chance(74))
     decision = kernel.create(bound, task_id, fields, deciding.call.by, tx.now, priority)
@@ -59,7 +61,7 @@ def dry_run(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx) -> Don
 
 def claim(deciding: Deciding, machine: str, task_id: str | None, proposal: Proposal, tx: Tx, look: bool) -> Done | None:
     """Take one task by id, or the next; None when nothing waits."""
-    if task_id is None and (done := deciding.replayed(tx, look)):
+    if done := deciding.repeated(tx, look) or (deciding.replayed(tx, look) if task_id is None else None):
         return done
     found = _waiting(deciding.registry, tx, machine) if task_id is None else find(tx, task_id)
     if found is None:
@@ -89,8 +91,8 @@ def _case(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal) -> Case
 
 
 def _waiting(registry: Registry, tx: Tx, machine: str) -> Stored | None:
-    """The first in line over the initial states of all versions."""
-    heads = [tasks.next_claimable(tx, machine, state) for state in sorted(registry.initial_states(tx, machine))]
+    """The first in line over the versions that can be served here."""
+    heads = [tasks.next_claimable(tx, machine, version, state) for version, state in registry.waiting(tx, machine)]
     return min((head for head in heads if head is not None), key=lambda head: (tasks.place(head.task), head.key), default=None)
 
 

@@ -71,8 +71,8 @@ def find(tx: Tx, task_id: str) -> Stored | None:
     return None if row is None else stored(row)
 
 
-def next_claimable(tx: Tx, machine: str, state: str) -> Stored | None:
-    row = tx("next_claimable", machine=machine, state=state)
+def next_claimable(tx: Tx, machine: str, version: int, state: str) -> Stored | None:
+    row = tx("next_claimable", machine=machine, machine_version=version, state=state)
     return None if row is None else stored(row)
 
 

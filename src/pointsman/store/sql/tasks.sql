@@ -6,10 +6,10 @@ WHERE id = :id
 /*lock*/;
 
 -- name: next_claimable :one?
--- The first unowned task of a machine in its initial state, by place.
+-- The first unowned task of a machine version in its initial state, by place.
 SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
 FROM tasks
-WHERE final = 0 AND owner IS NULL AND machine = :machine AND state = :state
+WHERE final = 0 AND owner IS NULL AND machine = :machine AND machine_version = :machine_version AND state = :state
 ORDER BY place, key
 LIMIT 1
 /*lock:skip*/;
