@@ -16,11 +16,14 @@ from pointsman.kernel import decide as kernel
 from pointsman.kernel.bound import Bound, Judgement
 from pointsman.kernel.case import Case
 from pointsman.kernel.decide import Accept, Decision, Need, NeedChecks
+from pointsman.kernel.lease import POINTSMAN, lapsed
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Task
 from pointsman.store import judgements, requests, tasks
 from pointsman.store.database import Database, Tx
+from pointsman.store.requests import Request
 from pointsman.store.tasks import Stored
+from pointsman.types import Instant, uuid7
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,13 @@ class Deciding:
     def same_request(self, digest: str, task: str) -> None:
         if digest != self.call.request.digest:
             raise Refused(Refusal("idempotency_conflict", "this idempotency key was used with another request", task=task))
+
+    def lapse(self, tx: Tx, machine: Bound, found: Stored, now: Instant) -> None:
+        """Record that an owner's time ran out. Nobody asked for it, so it has a request of its own."""
+        own = Request(POINTSMAN.name, uuid7(now, self.chance(74)), "")
+        record(
+            tx, replace(self.call, by=POINTSMAN, session=None, request=own), machine, found, lapsed(machine, found.task, now), self.chance
+        )
 
     def record(self, tx: Tx, machine: Bound, before: Stored | None, accept: Accept) -> Done:
         record(tx, self.call, machine, before, accept, self.chance)

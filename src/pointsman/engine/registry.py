@@ -11,6 +11,7 @@ from pointsman.kernel import opinion
 from pointsman.kernel.authoring import Machine
 from pointsman.kernel.bound import Bound, FunctionKey
 from pointsman.kernel.definition import Definition
+from pointsman.kernel.lease import queued
 from pointsman.store import machines
 from pointsman.store.database import Database, Tx
 from pointsman.store.machines import Published
@@ -69,13 +70,20 @@ class Registry:
 
     def initial_states(self, tx: Tx, name: str) -> set[str]:
         """The states in which tasks of any version of a machine wait to be claimed."""
+        return {definition.initial for definition in self._versions(tx, name)}
+
+    def queued_states(self, tx: Tx, name: str) -> set[str]:
+        """The leased states from which a lapse leads back there, in any version."""
+        return {state for definition in self._versions(tx, name) for state in queued(definition)}
+
+    def _versions(self, tx: Tx, name: str) -> list[Definition]:
         newest = self.taking_new(tx, name).definition.version
         if self._complete.get(name) != newest:
             for row in machines.every(tx):
                 if row.name == name and (name, row.version) not in self._bound:
                     self._remember(row.definition)
             self._complete[name] = newest
-        return {bound.definition.initial for (machine, _), bound in list(self._bound.items()) if machine == name}
+        return [bound.definition for (machine, _), bound in list(self._bound.items()) if machine == name]
 
     def warnings(self, tx: Tx) -> list[str]:
         """What doctor says: missing functions, and bodies that changed under the same version number."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pointsman.kernel.chain import canonical, parse
-from pointsman.kernel.task import Task, parsed, plain
+from pointsman.kernel.task import Lease, Task, parsed, plain
 from pointsman.store.database import Row, Tx
 from pointsman.types import Instant, minutes
 
@@ -23,8 +23,9 @@ COLUMNS = (
     *("id", "machine", "machine_version", "state", "version", "revision", "digest", "fields", "owner", "owner_root", "session"),
     *("epoch", "priority", "evidence", "contributors", "decisions", "created_by", "created_at", "updated_at"),
     "head",
+    "lease_until",
 )
-_KEPT = [name for name in COLUMNS if name not in ("key", "head", *JSON_COLUMNS)]
+_KEPT = [name for name in COLUMNS if name not in ("key", "head", "lease_until", *JSON_COLUMNS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +38,14 @@ class Stored:
     texts: Mapping[str, str]
 
 
-def stored(row: Row) -> Stored:
+def stored(row: Row, now: Instant) -> Stored:
+    """A row as read at a time: whether a lease is live is computed here, and nowhere stored."""
     members = dict(zip(COLUMNS, row, strict=False))
-    key, head = members.pop("key"), members.pop("head")
+    key, head, until = members.pop("key"), members.pop("head"), members.pop("lease_until")
     texts = {name: members[name] for name in JSON_COLUMNS}
     for name, text in texts.items():
         members[name] = _NOTHING[name] if text in ("{}", "[]") else parsed(name, parse(text))
-    members["allowed"] = ()
+    members |= {"lease": None if until is None else Lease(until, until > now), "allowed": (), "replayed": False}
     return Stored(key, Task.of(members), head, texts)
 
 
@@ -62,17 +64,35 @@ def columns(task: Task, *, final: bool, head: str, before: Stored | None = None)
     for name in JSON_COLUMNS:
         kept = before is not None and members[name] is before.task.__dict__[name]
         values[name] = before.texts[name] if before is not None and kept else canonical(plain(members[name]))
-    return values | {"final": int(final), "head": head}
+    until = None if task.lease is None else task.lease.expires_at
+    return values | {"final": int(final), "head": head, "lease_until": until}
 
 
 def find(tx: Tx, task_id: str) -> Stored | None:
     row = tx("find_task", id=task_id)
-    return None if row is None else stored(row)
+    return None if row is None else stored(row, tx.now)
 
 
 def next_claimable(tx: Tx, machine: str, state: str) -> Stored | None:
+    """The first unowned task in this state."""
     row = tx("next_claimable", machine=machine, state=state)
-    return None if row is None else stored(row)
+    return None if row is None else stored(row, tx.now)
+
+
+def next_lapsed(tx: Tx, machine: str, states: Sequence[str]) -> Stored | None:
+    """The first task in these states whose owner's time ran out."""
+    row = tx("next_lapsed", machine=machine, states=canonical(sorted(states)), now=tx.now)
+    return None if row is None else stored(row, tx.now)
+
+
+def renew(tx: Tx, task: Stored, until: Instant) -> bool:
+    """Move the end of a lease, while the task still is in the epoch that was read; no entry."""
+    return tx("renew_lease", key=task.key, epoch=task.task.epoch, lease_until=until) is not None
+
+
+def prolong(tx: Tx, task_id: str, until: Instant) -> None:
+    """Keep a lease from running out before a time, whoever holds it."""
+    tx("prolong_lease", id=task_id, lease_until=until)
 
 
 def add(tx: Tx, task: Task, *, final: bool, head: str) -> int:
@@ -132,7 +152,7 @@ def page(tx: Tx, wanted: Filter, order: Order, limit: int, start: Position) -> l
         initial=wanted.initial,
         limit=limit,
     )
-    return [stored(row).task for row in rows]
+    return [stored(row, tx.now).task for row in rows]
 
 
 def counted(tx: Tx) -> list[tuple[str, int, str, int]]:

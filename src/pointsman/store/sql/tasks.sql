@@ -1,26 +1,49 @@
 -- name: find_task :one?
 -- A task by id, locked for a decision.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
 FROM tasks
 WHERE id = :id
 /*lock*/;
 
 -- name: next_claimable :one?
 -- The first unowned task of a machine in its initial state, by place.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
 FROM tasks
 WHERE final = 0 AND owner IS NULL AND machine = :machine AND state = :state
 ORDER BY place, key
 LIMIT 1
 /*lock:skip*/;
 
+-- name: next_lapsed :one?
+-- The first task of a machine in these states whose lease ran out.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
+FROM tasks
+WHERE final = 0 AND machine = :machine AND lease_until IS NOT NULL AND lease_until <= :now
+    AND state IN (SELECT value FROM json_each(:states))
+ORDER BY place, key
+LIMIT 1
+/*lock:skip*/;
+
+-- name: renew_lease :one?
+-- Move the end of a lease, while the task is in the epoch that was read.
+UPDATE tasks
+SET lease_until = :lease_until
+WHERE key = :key AND epoch = :epoch
+RETURNING key;
+
+-- name: prolong_lease :none
+-- Keep a lease from running out before a time.
+UPDATE tasks
+SET lease_until = :lease_until
+WHERE id = :id AND lease_until < :lease_until;
+
 -- name: add_task :one
 INSERT INTO tasks (
     id, machine, machine_version, state, final, version, revision, digest, fields, owner, owner_root, session, epoch,
-    priority, place, evidence, contributors, decisions, created_by, created_at, updated_at, head
+    priority, place, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
 ) VALUES (
     :id, :machine, :machine_version, :state, :final, :version, :revision, :digest, :fields, :owner, :owner_root, :session, :epoch,
-    :priority, :place, :evidence, :contributors, :decisions, :created_by, :created_at, :updated_at, :head
+    :priority, :place, :evidence, :contributors, :decisions, :created_by, :created_at, :updated_at, :head, :lease_until
 )
 RETURNING key;
 
@@ -29,13 +52,14 @@ RETURNING key;
 UPDATE tasks
 SET state = :state, final = :final, version = :version, revision = :revision, digest = :digest, fields = :fields, owner = :owner,
     owner_root = :owner_root, session = :session, epoch = :epoch, evidence = :evidence, contributors = :contributors,
-    decisions = :decisions, updated_at = :updated_at, head = :head
+    decisions = :decisions, updated_at = :updated_at, head = :head,
+    lease_until = :lease_until
 WHERE key = :key AND version = :expected_version AND epoch = :expected_epoch
 RETURNING version;
 
 -- name: tasks_after :many
 -- Every task row in key order, for verification.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, final, place
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, final, place
 FROM tasks
 WHERE key > :after
 ORDER BY key
@@ -49,7 +73,7 @@ SELECT EXISTS (
 
 -- name: list_by_created_at :many
 -- A page in order of creation.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
 FROM tasks
 WHERE (created_at, id) > (:after, :after_id)
     AND (:machine IS NULL OR machine = :machine)
@@ -61,7 +85,7 @@ LIMIT :limit;
 
 -- name: list_by_updated_at :many
 -- A page in order of the last entry.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
 FROM tasks
 WHERE (updated_at, id) > (:after, :after_id)
     AND (:machine IS NULL OR machine = :machine)
@@ -73,7 +97,7 @@ LIMIT :limit;
 
 -- name: list_by_priority :many
 -- A page in the order in which tasks are claimed.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
 FROM tasks
 WHERE (place, id) > (:after, :after_id)
     AND (:machine IS NULL OR machine = :machine)
@@ -85,7 +109,7 @@ LIMIT :limit;
 
 -- name: list_open_by_created_at :many
 -- The same, without tasks in a final state.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
 FROM tasks
 WHERE final = 0
     AND (created_at, id) > (:after, :after_id)
@@ -98,7 +122,7 @@ LIMIT :limit;
 
 -- name: list_open_by_updated_at :many
 -- The same, without tasks in a final state.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
 FROM tasks
 WHERE final = 0
     AND (updated_at, id) > (:after, :after_id)
@@ -111,7 +135,7 @@ LIMIT :limit;
 
 -- name: list_open_by_priority :many
 -- The same, without tasks in a final state.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
 FROM tasks
 WHERE final = 0
     AND (place, id) > (:after, :after_id)

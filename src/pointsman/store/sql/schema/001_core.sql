@@ -36,6 +36,7 @@ CREATE TABLE tasks (
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     head TEXT NOT NULL,
+    lease_until INTEGER,
     FOREIGN KEY (machine, machine_version) REFERENCES machines (name, version)
 );
 
@@ -44,6 +45,7 @@ CREATE INDEX tasks_by_updated ON tasks (updated_at, id);
 CREATE INDEX tasks_open_by_created ON tasks (created_at, id) WHERE final = 0;
 CREATE INDEX tasks_open_by_updated ON tasks (updated_at, id) WHERE final = 0;
 CREATE INDEX tasks_claimable ON tasks (machine, state, place, key) WHERE final = 0 AND owner IS NULL;
+CREATE INDEX tasks_leased ON tasks (machine, lease_until) WHERE final = 0 AND lease_until IS NOT NULL;
 CREATE INDEX tasks_of_machine ON tasks (machine, machine_version) WHERE final = 0;
 
 CREATE TABLE entries (
