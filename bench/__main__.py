@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from bench import flat, python_api, rivals, waiting
+from bench import flat, growth, python_api, rivals, waiting
 from bench.table import Effort, Line, machine, render
 
 EXPLAINED = """\
@@ -37,6 +37,7 @@ def measure(folder: Path, effort: Effort) -> list[Line]:
         ("the Python API", lambda: python_api.figures(folder, effort)),
         ("the flat service", lambda: flat.figures(folder, effort)),
         ("two processes", lambda: rivals.figures(folder, effort)),
+        ("growth", lambda: growth.figures(folder, effort)),
         ("slow checks", lambda: waiting.figures(folder)),
     )
     lines: list[Line] = []

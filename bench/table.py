@@ -26,15 +26,21 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How long to measure. Floor and figure alternate `rounds` times for `seconds` each."""
+    """How long to measure. Floor and figure alternate `rounds` times for `seconds` each; what must stay flat is looked
+    at `looks` times on each of the sizes `past` (versions, tasks) and `queued`."""
 
     seconds: float
     rounds: int
     rivals_s: float
+    looks: int
+    past: tuple[int, ...]
+    queued: tuple[int, ...]
 
     @classmethod
     def of(cls, quick: bool) -> "Effort":
-        return cls(0.5, 1, 3) if quick else cls(2, 3, 10)
+        if quick:
+            return cls(0.5, 1, 3, 50, (100, 10_000), (1_000, 30_000))
+        return cls(2, 3, 10, 200, (100, 1_000, 10_000, 100_000), (1_000, 10_000, 100_000, 1_000_000))
 
 
 def beside(name: str, floor: Callable[[], float], figure: Callable[[], float], effort: Effort, aim: str) -> Line:

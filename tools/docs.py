@@ -18,6 +18,7 @@ DRAWERS: Mapping[str, Callable[[], str]] = {
     "commands": drawn.commands,
     "machine": drawn.machine,
     "modules": drawn.modules,
+    "operations": drawn.operations,
     "tools": drawn.tools,
 }
 

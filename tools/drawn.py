@@ -41,6 +41,24 @@ def _arguments(schema: Any) -> str:
     return ", ".join(f"`{name}`" if name in schema["required"] else f"*`{name}`*" for name in schema["properties"])
 
 
+def operations() -> str:
+    """The operations of `/v1`: what each takes and every status it answers, but for what the guard says to all."""
+    from pointsman.http.v1.describe import EDGE, responses
+    from pointsman.http.v1.table import OPERATIONS
+
+    rows = ["| call | takes | answers | |", "| --- | --- | --- | --- |"]
+    for item in OPERATIONS:
+        taken = [f"`{parameter.name}`" for parameter in item.parameters if parameter.where != "path" and parameter.name not in EVERYWHERE]
+        body = [f"`{name}`" for name in (item.body or {}).get("properties", {})]
+        answers = [status for status in responses(item) if int(status) not in EDGE]
+        rows.append(f"| {item.method} {item.path} | {', '.join(body + taken)} | {', '.join(answers)} | {item.summary} |")
+    everywhere = ", ".join(str(status) for status in EDGE)
+    return "\n".join([*rows, "", f"Each also takes `Pointsman-As` and `Pointsman-Session`, and may answer {everywhere}."])
+
+
+EVERYWHERE = ("Pointsman-As", "Pointsman-Session")
+
+
 def modules() -> str:
     """Every module with the first sentence of its docstring."""
     return "```text\n" + "\n".join(_tree(PACKAGE, 0)) + "\n```"

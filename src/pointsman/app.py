@@ -69,7 +69,9 @@ def _imported(work: Path) -> ModuleType:
     if not work.is_file():
         raise invalid(("WORK.PY", f"there is no file {work}; `pointsman init` writes one"))
     loader = SourceFileLoader(MODULE, str(work))
-    module = sys.modules[MODULE] = module_from_spec(ModuleSpec(MODULE, loader, origin=str(work)))
+    spec = ModuleSpec(MODULE, loader, origin=str(work))
+    spec.has_location = True  # so that the file finds its own folder by __file__
+    module = sys.modules[MODULE] = module_from_spec(spec)
     sys.path.insert(0, str(work.parent))
     try:
         loader.exec_module(module)

@@ -1,6 +1,7 @@
 """Half a request is not waited for without end: its connection is answered 408 or closed, and others are served."""
 
 import asyncio
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -48,6 +49,18 @@ def test_half_a_head(port: int, half: bytes) -> None:
 @pytest.mark.parametrize("half", [b"", b'{"title": '], ids=["none", "a part"])
 def test_half_a_body(port: int, half: bytes) -> None:
     assert said(port, HEAD + b"\r\n" + half).startswith(b"HTTP/1.1 408 ")
+
+
+def test_half_a_request_of_v1_is_told_in_its_own_form(port: int) -> None:
+    told = said(port, HEAD.replace(b"/enqueue", b"/v1/tasks") + b'\r\n{"fields": ')
+    head, _, body = told.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 408 ")
+    assert b"content-type: application/problem+json" in head
+    assert {name: json.loads(body)[name] for name in ("status", "code", "type")} == {
+        "status": 408,
+        "code": "timed_out",
+        "type": "urn:pointsman:timed_out",
+    }
 
 
 def test_half_a_chunk(port: int) -> None:

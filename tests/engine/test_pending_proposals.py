@@ -10,6 +10,9 @@ import pytest
 
 from pointsman import Event, Machine, Pointsman, Principal, Refused, State, Task, Verdict, check, owner, role
 from pointsman.engine.chance import wall_clock
+from pointsman.engine.checks import Checks
+from pointsman.engine.duties import Service
+from pointsman.kernel.bound import Bound, Judgement
 from pointsman.testing import FakeClock
 from pointsman.types import seconds
 
@@ -211,3 +214,66 @@ def test_awaiting_is_the_same_as_blocking(pm: Pointsman) -> None:
     task = _held(pm)
     of, done = asyncio.run(run(task))
     assert (of, done.state) == (task.id, "done")
+
+
+def test_the_key_of_a_pending_proposal_is_taken_for_every_verb(pm: Pointsman) -> None:
+    task = _held(pm)
+    proposal = _left(pm, task, "good", key="k")
+    for other in (
+        lambda: pm.create("slow", {}, by="w", idempotency_key="k"),
+        lambda: pm.claim("slow", by="w", idempotency_key="k"),
+        lambda: pm.propose(task.id, "drop", by="w", idempotency_key="k"),
+    ):
+        with pytest.raises(Refused, match="idempotency_conflict"):
+            other()
+    Gate.open.set()
+    assert _settled(pm, proposal).status == "accepted"
+
+
+def test_a_caller_who_asks_again_takes_over_from_a_process_that_died(url: str, pm: Pointsman) -> None:
+    """No duties run here: the repeated proposal itself finds that nobody works on it."""
+    task = _held(pm)
+    asked = {"by": "w", "epoch": task.epoch, "idempotency_key": "k"}
+    pm.engine.db.run(next(Pointsman.propose.steps(pm, task.id, "send", {"text": "good"}, **asked)).unit)
+    Gate.open.set()
+    with Pointsman(url, [Slow], clock=FakeClock(wall_clock() + seconds(60))) as later:
+        assert later.propose(task.id, "send", {"text": "good"}, **asked).state == "done"
+
+
+def test_hung_checks_do_not_stop_those_behind_them() -> None:
+    release = threading.Event()
+    pool = Checks(size=1)
+
+    def hangs(expired: object) -> Judgement:
+        release.wait(PATIENCE_S)
+        return Judgement("pass", "late")
+
+    hung = [pool.start(number, hangs, seconds(0.05)) for number in range(3)]
+    good = pool.start("good", lambda expired: Judgement("pass", "in time"), seconds(PATIENCE_S))
+    assert good.result(PATIENCE_S).reason == "in time"
+    assert {future.result(0).status for future in hung} == {"error"}
+    release.set()
+    pool.close()
+
+
+def test_a_check_that_asks_to_exit_is_an_error() -> None:
+    def leaves(text: str) -> Verdict:
+        raise SystemExit(1)
+
+    bound = Bound(Slow.definition, {("check", "slow", 1): leaves})
+    assert bound.judge(Slow.definition.check["right"], {"text": "t"}).status == "error"
+
+
+def test_a_duty_outlives_whatever_goes_wrong(caplog: pytest.LogCaptureFixture) -> None:
+    turns = threading.Semaphore(0)
+
+    def fails() -> bool:
+        turns.release()
+        raise KeyError("unexpected")
+
+    service = Service("failing", fails, period_s=0.01)
+    service.start()
+    for _ in range(3):
+        assert turns.acquire(timeout=PATIENCE_S)
+    service.stop()
+    assert "failing failed" in caplog.text

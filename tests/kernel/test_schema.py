@@ -60,7 +60,6 @@ TYPES: list[Any] = [
     dict[str, list[bool]],
     tuple[int, str],
     Literal["a", None],
-    Literal[True],
     Colour,
     NonBlank,
     Annotated[str, Field(min_length=1, max_length=3)],

@@ -23,7 +23,7 @@ ON_A_SHARED_FILE = tuple(point for point in crash_points(statement_names()) if p
 
 
 def _tour(url: str, crash_point: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, tour.__file__, url, crash_point], capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run([sys.executable, tour.__file__, url, crash_point], capture_output=True, text=True, check=False, timeout=180)
 
 
 def _whole_lines(said: str) -> list[str]:

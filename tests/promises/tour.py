@@ -112,6 +112,7 @@ def reading(pm: Pointsman) -> None:
     for order in ("created_at", "updated_at", "priority"):
         for is_open in (True, False):
             pm.list(order=order, open=is_open)
+        pm.list(order=order, open=True, owner="w")
     task = pm.list()[0]
     pm.get(task.id, version=1)
     assert pm.get(task.id, at=f"#{pm.as_of()}") == pm.get(task.id)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pointsman.engine.door import Call
-from pointsman.engine.past import at_version, what_changed
+from pointsman.engine.past import at_version
 from pointsman.engine.record import Chance, record
 from pointsman.engine.registry import Registry
 from pointsman.errors import Refusal, Refused
@@ -19,7 +19,7 @@ from pointsman.kernel.decide import Accept, Decision, Need, NeedChecks
 from pointsman.kernel.lease import POINTSMAN, lapsed
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Task
-from pointsman.store import judgements, requests, tasks
+from pointsman.store import judgements, proposals, requests, tasks
 from pointsman.store.database import Database, Tx
 from pointsman.store.requests import Request
 from pointsman.store.tasks import Stored
@@ -67,6 +67,8 @@ class Deciding:
             return None
         found = requests.find(tx, self.call.request)
         if found is None:
+            if kept := proposals.requested(tx, self.call.by.name, self.call.request.key):
+                self.same_request(kept.request_digest, kept.task)
             return None
         self.same_request(found.digest, found.task)
         return replace(answered(tx, self.registry, self.call.by, found.task, found.version), replayed=not look)
@@ -111,12 +113,6 @@ def weighed(tx: Tx, case: Case, judged: kernel.Judged) -> Decision:
     found = {need.digest: judgements.find(tx, case.task.id, need.check, need.digest) for need in decision.needs}
     kept = {digest: judgement for digest, judgement in found.items() if judgement is not None}
     return kernel.judge(case, {**judged, **kept}) if kept else decision
-
-
-def explained(tx: Tx, case: Case, refusal: Refusal) -> Refusal:
-    """A refusal for stale content says what changed since it was shown."""
-    shown = refusal.extra.get("shown")
-    return refusal if shown is None else replace(refusal, failed=what_changed(tx, case.machine.definition.content, case.task, shown))
 
 
 def judged(db: Database, task: str, machine: Bound, need: Need, expired: Callable[[], bool]) -> Judgement:

@@ -36,6 +36,9 @@ class Service:
             except Refused as error:  # the store is busy or away: a duty outlives that
                 log.warning("%s: %s", self.name, error)
                 more = False
+            except Exception:
+                log.exception("%s failed", self.name)
+                more = False
             if not more:
                 self._stop.wait(self.period_s)
 

@@ -6,9 +6,8 @@ how many of each, so that a cut file is noticed). The hashes can be recomputed f
 """
 
 from collections.abc import Iterator
-from dataclasses import fields
 
-from pointsman.kernel.chain import Link, parse
+from pointsman.kernel.chain import parse
 from pointsman.store import feed, history, machines
 from pointsman.store.database import Database
 from pointsman.store.history import Recorded
@@ -18,7 +17,6 @@ from pointsman.types import Json
 FORMAT = 1
 PAGE = 500
 Line = dict[str, dict[str, Json]]
-LINK = tuple(column.name for column in fields(Link))
 
 
 def lines(db: Database) -> Iterator[Line]:
@@ -41,5 +39,5 @@ def _machine(row: Published) -> dict[str, Json]:
 
 def _entry(recorded: Recorded) -> dict[str, Json]:
     """A pruned payload is null, and its nonce too; the entry stays whole."""
-    covered: dict[str, Json] = {name: getattr(recorded.link, name) for name in LINK}
+    covered: dict[str, Json] = recorded.link._asdict()
     return {"seq": recorded.seq, **covered, "hash": recorded.hash, "nonce": recorded.nonce, "payload": recorded.payload}

@@ -9,17 +9,19 @@ from collections.abc import Iterator, Mapping
 from difflib import unified_diff
 from typing import Any
 
+from pointsman.engine.registry import Registry
 from pointsman.engine.steps import Read, Steps, Write
 from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel.chain import same
 from pointsman.kernel.task import Task, apply
-from pointsman.store import feed, history, snapshots
+from pointsman.store import feed, history, snapshots, tasks
 from pointsman.store.database import Tx
 from pointsman.store.history import Recorded
 from pointsman.store.tasks import Position
 from pointsman.types import Instant, Json, instant
 
 LONG_TEXT = 200
+LOOKED_BACK = 1_000
 BOARD_PAGE = 200
 
 
@@ -90,15 +92,26 @@ def board(tx: Tx, seq: int, start: Position) -> Iterator[Task]:
             return
 
 
-def what_changed(tx: Tx, content: tuple[str, ...], task: Task, shown: str) -> list[dict[str, Json]]:
-    """Content fields that differ from the content whose digest was shown; empty when no version had that digest."""
-    before: Task | None = None
-    for recorded in history.of_task(tx, task.id, 0):
-        before = step(before, recorded)
-        if before.digest == shown:
-            moved = [name for name in content if not same(before.fields[name], task.fields[name])]
-            return [{"field": name, "shown_at_version": before.version} for name in moved]
-    return []
+def what_changed(registry: Registry, refusal: Refusal, tx: Tx) -> list[dict[str, Json]]:
+    """For a refusal of stale content: the content fields that differ from what was shown. Looks back over at most
+    `LOOKED_BACK` entries; empty when none of them had that digest."""
+    found = None if refusal.task is None else tasks.find(tx, refusal.task)
+    if found is None:
+        return []
+    task = found.task
+    moves = (entry for entry in history.latest_of_task(tx, task.id, LOOKED_BACK) if _digest(entry) == refusal.extra["shown"])
+    shown = next(moves, None)
+    if shown is None:
+        return []
+    before = at_version(tx, task.id, shown.link.version)[1]
+    content = registry.definition(tx, task.machine, task.machine_version).content
+    moved = [name for name in content if not same(before.fields[name], task.fields[name])]
+    return [{"field": name, "shown_at_version": before.version} for name in moved]
+
+
+def _digest(entry: Recorded) -> str | None:
+    """The content digest that an entry brought, if it changed content."""
+    return (entry.payload or {}).get("changes", {}).get("digest")
 
 
 def difference(one: Task, other: Task) -> dict[str, Json]:

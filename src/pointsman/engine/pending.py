@@ -9,11 +9,11 @@ inputs and the epoch are what they were; else the proposal ends in `stale_conten
 from dataclasses import asdict, replace
 from typing import Any
 
-from pointsman.engine.decision import Asked, Deciding, Done, Pending, answered, explained, find, weighed
+from pointsman.engine.decision import Asked, Deciding, Done, Pending, answered, find, weighed
 from pointsman.engine.door import Call, Door
 from pointsman.engine.record import Chance
 from pointsman.engine.registry import Registry
-from pointsman.errors import Refusal, Refused, refusal_from
+from pointsman.errors import Refusal, Refused, StoreError, refusal_from
 from pointsman.kernel import decide as kernel
 from pointsman.kernel.case import Case, Proposal
 from pointsman.kernel.chain import canonical
@@ -81,7 +81,7 @@ def examine(tx: Tx, registry: Registry, proposal_id: str) -> Pending | None:
     if kept is None or kept.status != "pending":
         return None
     case = _case(tx, registry, kept)
-    decision = weighed(tx, case, {})
+    decision = _weighed(tx, case, {})
     checks = decision if isinstance(decision, NeedChecks) else NeedChecks((), case.task.epoch)
     return Pending(kept.id, kept.task, Asked(case.machine, checks))
 
@@ -92,23 +92,32 @@ def settle(tx: Tx, registry: Registry, chance: Chance, proposal_id: str, judged:
     if kept.status != "pending":
         return outcome(tx, registry, kept)
     case = _case(tx, registry, kept)
-    moved = kept.call["epoch_seen"] != case.task.epoch
-    match _TAKEN_OVER if moved else weighed(tx, case, judged):
+    if kept.call["epoch_seen"] != case.task.epoch:
+        return _refused(tx, kept, case, case.no("stale_content", "the task was taken over while its check ran; propose again"))
+    match _weighed(tx, case, judged):
         case Accept() as accept:
             done = Deciding(_call(kept), registry, chance).record(tx, case.machine, find(tx, kept.task), accept)
             proposals.settle(tx, kept, "accepted", done.task.updated_at, version=done.task.version)
             return done
         case Refuse(refusal):
-            no = explained(tx, case, refusal)
-        case str() as why:
-            no = case.no("stale_content", why)
+            return _refused(tx, kept, case, refusal)
         case NeedChecks():
-            no = case.no("stale_content", "the content that the check judged changed meanwhile; propose again")
-    proposals.settle(tx, kept, "refused", tx.now, refusal=no.as_json())
-    return Done(case.task, no)
+            return _refused(tx, kept, case, case.no("stale_content", "the content that the check judged changed meanwhile; propose again"))
 
 
-_TAKEN_OVER = "the task was taken over while its check ran; propose again under the new epoch"
+def _weighed(tx: Tx, case: Case, judged: kernel.Judged) -> kernel.Decision:
+    """The decision; what refuses in the middle of it (a computed field that fails) is an answer like any other."""
+    try:
+        return weighed(tx, case, judged)
+    except StoreError:
+        raise
+    except Refused as refused:
+        return Refuse(refused.refusal)
+
+
+def _refused(tx: Tx, kept: Kept, case: Case, refusal: Refusal) -> Done:
+    proposals.settle(tx, kept, "refused", tx.now, refusal=refusal.as_json())
+    return Done(case.task, refusal)
 
 
 def found_proposal(tx: Tx, proposal_id: str) -> Kept:

@@ -118,7 +118,14 @@ class Pointsman(Verbs):
 
 
 class Aio(Verbs):
-    """The verbs, awaitable, on the caller's event loop; no thread is spent on a call."""
+    """The verbs, awaitable, on the caller's event loop; no thread is spent on a call. `async with pm.aio as a:` names
+    it for a block; closing stays with `Pointsman`."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
 
     async def _drive(self, steps: Steps[Any]) -> Any:
         return await adrive(steps, self.engine.db)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pointsman.engine import pending
-from pointsman.engine.decision import Asked, Deciding, Done, Pending, explained, find, weighed
+from pointsman.engine.decision import Asked, Deciding, Done, Pending, find, weighed
 from pointsman.engine.registry import Registry
 from pointsman.errors import Refusal, Refused
 from pointsman.kernel import decide as kernel
@@ -40,7 +40,7 @@ def propose(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx, look: 
         case Accept() as accept:
             return deciding.record(tx, case.machine, found, accept)
         case Refuse(refusal):
-            raise Refused(explained(tx, case, refusal))
+            raise Refused(refusal)
         case NeedChecks() as checks:
             return pending.begin(tx, deciding, case, Asked(case.machine, checks))
 
@@ -55,7 +55,7 @@ def dry_run(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx) -> Don
         case Accept(after, refusal=refusal):
             return Done(after, refusal and replace(refusal, state=found.task.state, version=found.task.version, recorded=False))
         case Refuse(refusal):
-            raise Refused(explained(tx, case, refusal))
+            raise Refused(refusal)
         case NeedChecks(needs):
             names = ", ".join(need.check for need in needs)
             raise Refused(case.no("evidence_pending", f"a dry run runs no check; to be judged: {names}"))

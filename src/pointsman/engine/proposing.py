@@ -6,7 +6,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from pointsman.engine import leases, pending
+from pointsman.engine import leases, past, pending
 from pointsman.engine import propose as units
 from pointsman.engine.decision import Deciding, Done, Pending
 from pointsman.engine.steps import Await, Pause, Read, Steps, Write, durable, verb
@@ -16,7 +16,7 @@ from pointsman.kernel.case import Proposal
 from pointsman.kernel.ingest import faults
 from pointsman.kernel.lease import LONGEST, SHORTEST
 from pointsman.kernel.task import Task
-from pointsman.store import refusals
+from pointsman.store import proposals
 from pointsman.types import SECOND, Duration, seconds
 
 LARGEST_PRIORITY = 1_000
@@ -144,28 +144,36 @@ class Proposing(View):
         return replace(done, replayed=made_before)
 
     def _elsewhere(self, proposal: Pending, wait_s: float | None) -> Steps[Done | None]:
-        """The outcome of a proposal that another process works on."""
+        """The outcome of a proposal that another process works on; when that process is gone, this one takes over."""
         looks = count() if wait_s is None else range(round(wait_s / LOOK_S) + 1)
         for look in looks:
             if look:
                 yield Pause(LOOK_S)
             if done := (yield Read(partial(pending.settled, self.engine.registry, proposal.proposal))):
                 return done
+            if (yield Write(lambda tx: proposals.take(tx, proposal.proposal))):
+                found = yield Read(lambda tx: pending.examine(tx, self.engine.registry, proposal.proposal))
+                outcome = None if found is None else self.engine.settling.outcome(found)
+                if outcome is not None:
+                    return (yield Await(outcome, wait_s))
         return None
 
     def _told(self, deciding: Deciding, event: str, steps: Steps[Any]) -> Steps[Any]:
-        """Run the steps of a decision; a refusal proper goes to the log, beside the decision."""
+        """Run the steps of a decision. A refusal proper goes to the log, beside the decision; one for stale content is
+        told with what changed, looked up when the decision is over."""
         try:
             done = yield from steps
             return None if done is None else _accepted(done)
-        except Refused as refused:
-            if not isinstance(refused, StoreError) and not refused.recorded:
-                self._log(refused.refusal, event, deciding)
+        except StoreError:
             raise
-
-    def _log(self, refusal: Refusal, event: str, deciding: Deciding) -> None:
-        call = deciding.call
-        self.engine.db.submit(lambda tx: refusals.log(tx, refusal, event, call.by.name, call.door.name))
+        except Refused as refused:
+            if not refused.recorded:
+                self.engine.refusals.add(refused.refusal, event, deciding.call)
+            if "shown" not in refused.refusal.extra:
+                raise
+            stale = refused.refusal
+        changed = yield Read(partial(past.what_changed, self.engine.registry, stale))
+        raise Refused(replace(stale, failed=changed))
 
 
 def _lease(lease_s: float | None) -> Duration | None:

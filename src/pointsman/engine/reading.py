@@ -9,13 +9,13 @@ from pointsman.engine.decision import find
 from pointsman.engine.door import principal
 from pointsman.engine.past import numbered
 from pointsman.engine.queries import Entry, Proposed, entry, proposed
-from pointsman.engine.steps import Pause, Read, Steps, verb
+from pointsman.engine.steps import Pause, Read, Steps, Write, verb
 from pointsman.engine.view import By, Id, View, page_size, proposal_named, task_named, typed
 from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel.refuse import allowed
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Decided, Evidence, Task
-from pointsman.store import feed, history, refusals, tasks
+from pointsman.store import feed, history, tasks
 from pointsman.store.database import Tx
 from pointsman.store.history import Audited
 from pointsman.store.refusals import Logged
@@ -193,7 +193,7 @@ class Reading(View):
     def refusals(self, n: int | None = None) -> Steps[Refusals]:
         """The last refusals, newest first."""
         count = page_size(n, "n")
-        return (yield Read(lambda tx: refusals.latest(tx, count)))
+        return (yield Write(lambda tx: self.engine.refusals.latest(tx, count)))
 
 
 def _entries(recorded: Sequence[history.Recorded]) -> Entries:

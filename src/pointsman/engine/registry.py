@@ -25,22 +25,22 @@ class Registry:
     def __init__(self, served: Iterable[type[Machine]], judges: Judges):
         self._judges = judges
         self._functions: dict[str, Functions] = {}
+        self._served: list[Definition] = []
         self._bound: dict[tuple[str, int], Bound] = {}
         self._complete: dict[str, int] = {}
         for machine in served:
             self._functions.setdefault(machine.definition.name, {}).update(machine.functions)
         for machine in served:
-            self._remember(machine.definition)
+            self._served.append(self._remember(machine.definition).definition)
 
     @property
     def newest(self) -> Mapping[str, Definition]:
         """The highest version this process serves of each machine."""
-        ordered = sorted(self._bound.values(), key=lambda bound: bound.definition.version)
-        return {bound.definition.name: bound.definition for bound in ordered}
+        return {definition.name: definition for definition in sorted(self._served, key=lambda item: item.version)}
 
     def publish(self, db: Database) -> None:
-        """Store every served version, unless the number is taken by another structure that has open tasks."""
-        rows = [(definition, self._sources(definition)) for definition in self._definitions()]
+        """Store every served version, unless the number is taken by another structure that has tasks."""
+        rows = [(definition, self._sources(definition)) for definition in self._served]
         db.run(lambda tx: [_publish(tx, definition, sources) for definition, sources in rows])
 
     def bound(self, tx: Tx, name: str, version: int) -> Bound:
@@ -118,9 +118,6 @@ class Registry:
             if check.function == opinion.reference(check.name, judge)
         }
 
-    def _definitions(self) -> list[Definition]:
-        return [bound.definition for bound in self._bound.values()]
-
     def _sources(self, definition: Definition) -> dict[str, str]:
         functions = self._functions.get(definition.name, {})
         keys = {(kind, function.name, function.version) for kind, function in definition.functions()}
@@ -140,8 +137,8 @@ def _publish(tx: Tx, definition: Definition, sources: Mapping[str, str]) -> None
 
 
 def _replace(tx: Tx, definition: Definition, seen: Published, row: Published) -> None:
-    if machines.has_open_tasks(tx, seen.name, seen.version):
-        message = f"version {seen.version} is published with another structure and has open tasks; raise `version`"
+    if machines.has_tasks(tx, seen.name, seen.version):
+        message = f"version {seen.version} is published with another structure and has tasks; raise `version`"
         raise DefinitionError(seen.name, [Fault("version_taken", message, f"machine {seen.name}", definition.line)])
     if not machines.replace(tx, row, seen.digest):
         raise Refused(Refusal("store_busy", "another process is publishing this machine; start again"))

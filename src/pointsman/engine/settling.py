@@ -4,6 +4,7 @@ Checks run in the pool; the settling unit is queued when the last of them has sp
 here, a pulse says so, so that nobody else runs its checks; when the pulse stops, somebody else takes over.
 """
 
+import logging
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -22,6 +23,7 @@ from pointsman.store import proposals, tasks
 from pointsman.store.database import Database, Tx
 
 T = TypeVar("T")
+log = logging.getLogger("pointsman")
 PULSE_S = 1.0
 TAKEN_AT_ONCE = 16
 
@@ -50,15 +52,21 @@ class Settling:
 
     def take_over(self) -> int:
         """Begin on proposals that nobody works on any more; how many were taken."""
+        if not self._db.read(proposals.any_abandoned):
+            return 0
         taken = self._db.run(lambda tx: proposals.abandoned(tx, TAKEN_AT_ONCE))
         for proposal_id in taken:
-            try:
-                found = self._db.read(lambda tx, id=proposal_id: pending.examine(tx, self._registry, id))
-            except Refused:  # this process lacks a function of the machine: another will take it in turn
-                continue
-            if found is not None:
-                self.outcome(found)
+            self.adopt(proposal_id)
         return len(taken)
+
+    def adopt(self, proposal_id: str) -> "Future[Done] | None":
+        """Work on a proposal that this process has taken over; None when it cannot be judged here, or needs no work."""
+        try:
+            found = self._db.read(lambda tx: pending.examine(tx, self._registry, proposal_id))
+        except Refused as refused:  # a function of the machine is missing here, or the store failed: another turn will come
+            log.warning("proposal %s: %s", proposal_id, refused)
+            return None
+        return None if found is None else self.outcome(found)
 
     def close(self) -> None:
         self._stop.set()

@@ -8,6 +8,8 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
+from functools import cached_property
+from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from pointsman.engine.bridge import bridge
@@ -136,15 +138,40 @@ class verb(Generic[P, T]):
         self.steps = steps
         self.__doc__ = steps.__doc__
 
+    @cached_property
+    def signature(self) -> Signature:
+        """As it is called: without the view."""
+        whole = signature(self.steps)
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
+
     @overload
     def __get__(self, view: "Pointsman", kind: type | None = None) -> Callable[P, T]: ...
     @overload
     def __get__(self, view: "Aio", kind: type | None = None) -> Callable[P, Awaitable[T]]: ...
     def __get__(self, view: Any, kind: type | None = None) -> Any:
-        if view is None:
-            return self
+        return self if view is None else Bound(self, view)
 
-        def call(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return view.drive(self.steps(view, *args, **kwargs))
 
-        return call
+class Bound:
+    """A verb on a view: called as a method, and shown as one."""
+
+    __slots__ = ("verb", "view")
+
+    def __init__(self, verb: "verb[..., Any]", view: Any):
+        self.verb = verb
+        self.view = view
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.view.drive(self.verb.steps(self.view, *args, **kwargs))
+
+    @property
+    def __name__(self) -> str:
+        return self.verb.steps.__name__
+
+    @property
+    def __doc__(self) -> str | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.verb.__doc__
+
+    @property
+    def __signature__(self) -> Signature:
+        return self.verb.signature

@@ -110,6 +110,7 @@ def _outside_tasks(tx: Tx) -> list[Broken]:
     faults = [Broken(f"machine {row.name} version {row.version} was altered") for row in machines.every(tx) if not row.sound]
     faults += [Broken(f"a stray {what} stands in the store (key {key})") for what, key in tx("stray_entries")]
     faults += [Broken(f"the request {key!r} of {by} does not match history", task) for by, key, task in tx("unmatched_requests")]
+    faults += [Broken("its idempotency record is gone", *row) for row in tx("entries_without_request", limit=PAGE)]
     faults += [Broken(what) for what in feed.faults(tx, PAGE)]
     faults += [Broken(f"the proposal {row.id} was altered", row.task) for row in _proposals(tx) if row.sealed != row]
     faults += [Broken(f"the judgement of {row.check} was altered", row.task) for row in _judgements(tx) if not row.sound]

@@ -10,6 +10,7 @@ from pointsman.engine.checks import Checks
 from pointsman.engine.decision import Deciding
 from pointsman.engine.door import Call, Door, principal, request
 from pointsman.engine.record import Chance
+from pointsman.engine.refusal_log import RefusalLog
 from pointsman.engine.registry import Registry
 from pointsman.engine.settling import Settling
 from pointsman.engine.steps import Steps
@@ -38,10 +39,12 @@ class Engine:
         self.clock = clock
         self.checks = Checks()
         self.settling = Settling(db, registry, chance, self.checks)
+        self.refusals = RefusalLog(db)
 
     def close(self) -> None:
         self.checks.close()
         self.settling.close()
+        self.refusals.close()
         self.db.close()
 
 

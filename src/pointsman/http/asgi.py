@@ -23,9 +23,8 @@ from pointsman.http.guard import Guard
 from pointsman.http.metrics import Counting, Tally
 from pointsman.http.v1.describe import components, paths
 from pointsman.http.v1.feed import Feed
-from pointsman.http.v1.operation import Operation
 from pointsman.http.v1.routes import DOOR, routes
-from pointsman.http.v1.table import operations
+from pointsman.http.v1.table import OPERATIONS
 from pointsman.kernel.definition import Definition
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -47,15 +46,14 @@ class Service(FastAPI):
     """The application, its document completed by what is drawn from the table of `/v1`. `feed` serves the readers of
     this process until it is closed."""
 
-    def __init__(self, pm: Pointsman, feed: Feed, table: Sequence[Operation], lifespan: Lifespan | None):
+    def __init__(self, pm: Pointsman, feed: Feed, lifespan: Lifespan | None):
         super().__init__(title="Pointsman", docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan)
         self.machines = pm.machines
         self.feed = feed
-        self.table = table
 
     def openapi(self) -> dict[str, Any]:
         told = super().openapi()
-        told["paths"] |= paths(self.table, self.machines.values())
+        told["paths"] |= paths(OPERATIONS, self.machines.values())
         told.setdefault("components", {}).setdefault("schemas", {}).update(components(self.machines.values()))
         return told
 
@@ -64,7 +62,7 @@ def app(pm: Pointsman, flats: Sequence[Flat] = (TASKS,), *, joined: Sequence[Bas
     """Serves `/v1`, and each flat mapping whose machine `pm` serves. Mount it where you like, or serve it by itself.
     `joined` are the routes of another edge, behind the same guard; `lifespan` runs with it."""
     tally, feed = Tally(), Feed(pm.through(DOOR).aio)
-    api = Service(pm, feed, operations(feed), lifespan)
+    api = Service(pm, feed, lifespan)
     api.router.route_class = PlainRoute
     api.add_middleware(Guard)
     api.add_middleware(Counting, tally=tally)
@@ -75,7 +73,7 @@ def app(pm: Pointsman, flats: Sequence[Flat] = (TASKS,), *, joined: Sequence[Bas
         if flat.machine in pm.machines:
             _add(api, pm, flat, tally)
     _add_health(api, pm.aio, tally)
-    api.router.routes.extend(routes(pm, api.table, tally))
+    api.router.routes.extend(routes(pm, feed, tally))
     api.router.routes.extend(joined)
     return api
 

@@ -53,7 +53,7 @@ class Bound:
             return _judgement(self._call("check", check.function)(**inputs))
         except NoVerdict as error:
             return errored(str(error), error.detail)
-        except Exception as error:  # noqa: BLE001 - an author's code may raise anything; it must not pass
+        except BaseException as error:  # noqa: BLE001 - an author's code may raise anything, SystemExit too; it must not pass
             return errored(f"{type(error).__name__}: {error}")
 
     def guard(self, function: Function, sees: Mapping[str, Any]) -> Verdict:

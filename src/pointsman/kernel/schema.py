@@ -9,7 +9,7 @@ from copy import deepcopy
 from functools import lru_cache
 
 from pointsman.kernel.definition import Definition, Event, Schema
-from pointsman.kernel.ingest import Faults, member
+from pointsman.kernel.ingest import LISTED, Faults, member
 from pointsman.kernel.ingest import faults as ingest_faults
 from pointsman.kernel.judges import FORMATS, Judge, compiled
 from pointsman.types import Fields, Json
@@ -45,7 +45,7 @@ def arguments(definition: Definition, event: Event, args: Mapping[str, Json], pa
             found.append((place, "must not be null" if setting.field in args else "is required"))
         elif setting.field in judges:
             judges[setting.field](value, place, found)
-    return values, found
+    return values, found[:LISTED]
 
 
 def initial_fields(definition: Definition, fields: Mapping[str, Json], path: str = "fields") -> tuple[Fields, Faults]:
@@ -67,7 +67,7 @@ def initial_fields(definition: Definition, fields: Mapping[str, Json], path: str
         values[item.name] = fields[item.name]
         if item.name in judges:
             judges[item.name](fields[item.name], place, found)
-    return values, found
+    return values, found[:LISTED]
 
 
 _NO_JUDGES: Mapping[str, Judge] = {}

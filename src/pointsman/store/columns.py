@@ -2,6 +2,9 @@
 
 `covered`: hashed, so altering it is found. `derived`: recomputable from covered columns, so altering it is found by
 recomputing. `volatile`: neither; nothing that matters may rest on it.
+
+A row that history implies is missed when it is gone: entries, payloads, tasks, requests, snapshots, feed rows, machines.
+A dropped judgement or proposal is not found: history does not say that it was there.
 """
 
 from collections.abc import Mapping

@@ -72,7 +72,8 @@ def board(tx: Tx, seq: int, after: tuple[Instant, str], limit: int) -> list[tupl
 
 
 def faults(tx: Tx, page: int) -> Iterator[str]:
-    """What is wrong with the chain: the first fault only, since all that follows hangs on it."""
+    """What is wrong with the chain, of which only the first fault is told, since all that follows hangs on it; and
+    entries that were slipped in behind it."""
     last = Head()
     while rows := tx("feed_rows", after=last.seq, limit=page):
         for seq, task, version, entry, at, hash_, *numbered in rows:
@@ -83,3 +84,5 @@ def faults(tx: Tx, page: int) -> Iterator[str]:
                 yield f"feed number {seq} was altered, or the entry it numbers"
                 return
             last = Head(seq, entry, at, hash_)
+    for (key,) in tx("unnumbered_behind", entry=last.entry, limit=page):
+        yield f"an entry stands behind the feed without a number (key {key})"

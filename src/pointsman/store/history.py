@@ -1,15 +1,11 @@
 """The entries table, append-only and chained per task, and its payloads, which stand apart so that they can go."""
 
-from dataclasses import dataclass, fields
-from operator import attrgetter
+from dataclasses import dataclass
 from typing import Any
 
 from pointsman.kernel.chain import Link, canonical, link_hash, parse, payload_digest
 from pointsman.store.database import Row, Tx
 from pointsman.types import Instant
-
-LINK = tuple(item.name for item in fields(Link))
-_columns = attrgetter(*LINK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +32,7 @@ def recorded(row: Row) -> Recorded:
 
 def append(tx: Tx, task_key: int, link: Link, hash_: str, nonce: str, body: str) -> None:
     """Write one entry and its payload. A second entry for the same version breaks the table's key."""
-    covered = dict(zip(LINK, _columns(link), strict=True))
-    covered["task"] = task_key
-    key = tx("add_entry", **covered, hash=hash_)[0]
+    key = tx("add_entry", **link._asdict() | {"task": task_key}, hash=hash_)[0]
     tx("add_payload", entry=key, nonce=nonce, body=body)
 
 

@@ -70,6 +70,11 @@ def replace(tx: Tx, row: Published, expected_digest: str) -> bool:
     return tx("replace_machine", **_parameters(row), expected_digest=expected_digest) is not None
 
 
+def has_tasks(tx: Tx, name: str, version: int) -> bool:
+    """Whether any task was ever made of a version: its structure is then what their history is read by."""
+    return bool(tx("tasks_of", machine=name, machine_version=version)[0])
+
+
 def has_open_tasks(tx: Tx, name: str, version: int) -> bool:
     return bool(tx("open_tasks_of", machine=name, machine_version=version)[0])
 

@@ -78,11 +78,19 @@ def settle(
     return row if tx("settle_proposal", id=row.id, **outcome) is not None else None
 
 
+def any_abandoned(tx: Tx) -> bool:
+    """Whether a pending proposal has nobody who works on it."""
+    return bool(tx("abandoned_proposals", now=tx.now, limit=1))
+
+
 def abandoned(tx: Tx, limit: int) -> list[str]:
     """Take over pending proposals that nobody works on; their ids."""
-    rows = tx("abandoned_proposals", now=tx.now, limit=limit)
-    until = tx.now + HELD
-    return [id_ for id_, seen in rows if tx("claim_proposal", id=id_, claimed_until=until, expected=seen) is not None]
+    return [row[0] for row in tx("abandoned_proposals", now=tx.now, limit=limit) if take(tx, row[0])]
+
+
+def take(tx: Tx, proposal_id: str) -> bool:
+    """Take over one pending proposal; False when somebody works on it, or it is settled."""
+    return tx("take_proposal", id=proposal_id, now=tx.now, claimed_until=tx.now + HELD) is not None
 
 
 def keep(tx: Tx, proposal_id: str) -> bool:

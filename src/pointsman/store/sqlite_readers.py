@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 import apsw
@@ -42,8 +43,9 @@ class Readers:
     def close(self) -> None:
         """Connections in use close as they come back."""
         self._open = False
-        while self._idle:
-            self._idle.pop()[0].close()
+        with suppress(IndexError):  # a reader may take the last one meanwhile
+            while True:
+                self._idle.pop()[0].close()
 
     def _snapshot(self, connection: Connection, unit: Callable[[Tx], T]) -> T:
         try:

@@ -1,7 +1,8 @@
 """The tasks table: the current row of each task, which folding its history must give back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Literal
 
 from pointsman.kernel.chain import canonical, parse
@@ -140,19 +141,35 @@ def position(task: Task, order: Order) -> Position:
 
 
 def page(tx: Tx, wanted: Filter, order: Order, limit: int, start: Position) -> list[Task]:
-    """Up to `limit` tasks that follow `start` in this order, ties by id."""
-    rows = tx(
-        f"list_{'open_' if wanted.open else ''}by_{order}",
-        after=start[0],
-        after_id=start[1],
-        machine=wanted.machine,
-        owner=wanted.owner,
-        states=None if wanted.states is None else canonical(list(wanted.states)),
-        inbox=wanted.inbox,
-        initial=wanted.initial,
-        limit=limit,
-    )
-    return [stored(row, tx.now).task for row in rows]
+    """Up to `limit` tasks that follow `start` in this order, ties by id: the first of several lists, each of which an
+    index holds in this order, so that the cost does not grow with the board."""
+    common = {"after": start[0], "after_id": start[1], "machine": wanted.machine, "inbox": wanted.inbox, "limit": limit}
+    rows = {row[0]: row for statement, chosen in _lists(tx, wanted, order) for row in tx(statement, **common, **chosen)}
+    first = sorted(rows.values(), key=_RANK[order])[:limit]
+    return [stored(row, tx.now).task for row in first]
+
+
+def _lists(tx: Tx, wanted: Filter, order: Order) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The statements that hold the list together: one for each state, or the owner's open tasks."""
+    states = wanted.states
+    if states is None and wanted.open and (owner := wanted.owner or wanted.inbox):
+        yield "list_owned", {"owner": owner, "order": order}
+        states = (wanted.initial,) if wanted.inbox and wanted.initial and not wanted.owner else ()
+    for state in _states(tx) if states is None else states:
+        for final in (0,) if wanted.open else (0, 1):
+            yield f"list_by_{order}", {"state": state, "final": final, "owner": wanted.owner, "initial": wanted.initial}
+
+
+def _states(tx: Tx) -> list[str]:
+    return [row[0] for row in tx("states")]
+
+
+_ID, _CREATED, _UPDATED, _PRIORITY = (COLUMNS.index(name) for name in ("id", "created_at", "updated_at", "priority"))
+_RANK: Mapping[Order, Callable[[Row], Position]] = {
+    "created_at": itemgetter(_CREATED, _ID),
+    "updated_at": itemgetter(_UPDATED, _ID),
+    "priority": lambda row: (row[_CREATED] - row[_PRIORITY] * PRIORITY_STEP, row[_ID]),
+}
 
 
 def counted(tx: Tx) -> list[tuple[str, int, str, int]]:

@@ -20,7 +20,7 @@ from pointsman.kernel.forms import DEFS
 Document = dict[str, Any]
 
 EVENTS = "/v1/tasks/{id}/events/{event}"
-_EDGE: Mapping[int, str] = {
+EDGE: Mapping[int, str] = {
     400: "Not one clean HTTP request, or not one JSON text",
     403: "From another machine, through a proxy, or from a page of another origin",
     408: "The request did not arrive in time",
@@ -66,7 +66,7 @@ def _operation(operation: Operation) -> Document:
 def responses(operation: Operation) -> Document:
     """Every status that the operation can answer."""
     own = {str(status): _answer(answer) for status, answer in operation.answers.items()}
-    said: dict[int, list[str]] = {status: [text] for status, text in _EDGE.items()}
+    said: dict[int, list[str]] = {status: [text] for status, text in EDGE.items()}
     for status, text in _WITH_BODY.items() if operation.body is not None else ():
         said[status] = [text]
     for status, code in sorted(_refusals(operation)):

@@ -10,6 +10,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
+from itertools import islice
 
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Send
@@ -18,7 +19,7 @@ from pointsman.engine.pointsman import Aio
 from pointsman.engine.queries import Entry
 from pointsman.errors import Refused
 from pointsman.http.answer import encode
-from pointsman.http.v1.operation import Asked, Call
+from pointsman.http.v1.operation import Asked
 
 log = logging.getLogger("pointsman")
 
@@ -47,10 +48,10 @@ class Feed:
         self.closed = True
         self._wake()
 
-    async def stream(self, after: int, first: bytes) -> AsyncGenerator[bytes, None]:
-        """Events beyond a feed number until the reader goes or the server stops."""
+    async def stream(self, after: int, first: bytes, last: int) -> AsyncGenerator[bytes, None]:
+        """Events beyond a feed number until the reader goes or the server stops; `last` is the last number there is."""
         yield first
-        with self._reading():
+        with self._reading(last):
             while not self.closed:
                 news = self.news  # before looking: what comes meanwhile sets this one
                 if events := await self._beyond(after):
@@ -63,15 +64,23 @@ class Feed:
 
     async def _beyond(self, after: int) -> list[Event]:
         if self.kept and self.kept[0][0] <= after + 1:
-            return [event for event in self.kept if event[0] > after]
-        return [event(entry) for entry in await self.aio.feed(after=after, limit=PAGE)]
+            return list(islice(self.kept, after + 1 - self.kept[0][0], None))
+        return await self._read(after)
+
+    async def _read(self, after: int) -> list[Event]:
+        """A page of the store's; none while the store is away, which readers outlast."""
+        try:
+            return [event(entry) for entry in await self.aio.feed(after=after, limit=PAGE)]
+        except Refused as error:
+            log.warning("feed: %s", error)
+            return []
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _reading(self, last: int) -> Iterator[None]:
         """The poller runs while anybody reads."""
         self.readers += 1
         if self.poller is None:
-            self.poller = asyncio.create_task(self._poll())
+            self.poller = asyncio.create_task(self._poll(last))
         try:
             yield
         finally:
@@ -81,27 +90,14 @@ class Feed:
                 self.poller = None
                 self.kept.clear()
 
-    async def _poll(self) -> None:
-        last = await self._last()
+    async def _poll(self, last: int) -> None:
         while True:
-            try:
-                entries = await self.aio.feed(after=last, limit=PAGE)
-            except Refused as error:  # the store is busy or away: readers wait until it is back
-                log.warning("feed: %s", error)
-                entries = []
-            if entries:
-                self.kept.extend(event(entry) for entry in entries)
-                last = self.kept[-1][0]
+            events = await self._read(last)
+            if events:
+                self.kept.extend(events)
+                last = events[-1][0]
                 self._wake()
-            if len(entries) < PAGE:
-                await asyncio.sleep(POLL_S)
-
-    async def _last(self) -> int:
-        while True:
-            try:
-                return await self.aio.as_of()
-            except Refused as error:
-                log.warning("feed: %s", error)
+            if len(events) < PAGE:
                 await asyncio.sleep(POLL_S)
 
     def _wake(self) -> None:
@@ -128,17 +124,13 @@ def reset(seq: int) -> bytes:
     return b'id: %d\nevent: reset\ndata: {"seq":%d}\n\n' % (seq, seq)
 
 
-def reading(feed: Feed) -> Call:
-    """The call of the operation, on a feed that the application holds."""
-
-    async def read(asked: Asked) -> Response:
-        last = await asked.pm.as_of()
-        wanted = asked.given["after"] if asked.given["Last-Event-ID"] is None else asked.given["Last-Event-ID"]
-        known = wanted <= last
-        events = feed.stream(wanted if known else last, b": the feed\n\n" if known else reset(last))
-        return Stream(events, HEADERS, "text/event-stream")
-
-    return read
+async def read(asked: Asked) -> Response:
+    """The stream, behind the last number that the reader says it has."""
+    last = await asked.pm.as_of()
+    wanted = asked.given["after"] if asked.given["Last-Event-ID"] is None else asked.given["Last-Event-ID"]
+    known = wanted <= last
+    events = asked.feed.stream(wanted if known else last, b": the feed\n\n" if known else reset(last), last)
+    return Stream(events, HEADERS, "text/event-stream")
 
 
 class Stream(StreamingResponse):

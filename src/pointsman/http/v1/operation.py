@@ -3,7 +3,7 @@ the OpenAPI document are all drawn from it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
@@ -12,13 +12,17 @@ from pointsman.http.v1.parameter import Parameter
 from pointsman.kernel.definition import Schema
 from pointsman.kernel.rules import Principal
 
+if TYPE_CHECKING:
+    from pointsman.http.v1.feed import Feed
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A request, read. `given` are the parameters by name, `body` the members of its body, `base` the path under which
-    this application is mounted."""
+    this application is mounted, `feed` what the readers of this process share."""
 
     pm: Aio
+    feed: "Feed"
     by: Principal
     given: Mapping[str, Any]
     body: Mapping[str, Any]

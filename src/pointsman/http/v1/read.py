@@ -10,6 +10,7 @@ from pointsman.engine.pointsman import Aio
 from pointsman.errors import Refusal, Refused, invalid
 from pointsman.http.body import read_body
 from pointsman.http.caller import caller
+from pointsman.http.v1.feed import Feed
 from pointsman.http.v1.operation import Asked, Operation
 from pointsman.http.v1.parameter import Parameter, told
 from pointsman.kernel import ingest
@@ -23,9 +24,10 @@ JUDGED_BELOW = ("fields", "args")
 class Reading:
     """How requests for one operation are read."""
 
-    def __init__(self, operation: Operation, aio: Aio):
+    def __init__(self, operation: Operation, aio: Aio, feed: Feed):
         self.operation = operation
         self.aio = aio
+        self.feed = feed
         self.judge: Judge | None = None if operation.body is None else compiled(operation.body)
         self.known = {item.name for item in operation.parameters if item.where == "query"}
 
@@ -41,7 +43,7 @@ class Reading:
         if found := [*found, *self._unknown(request)]:
             raise invalid(*found[: ingest.LISTED])
         by = caller(None, given["Pointsman-As"] or (), "person")
-        return Asked(self.aio, by, given, body, request.scope.get("root_path", ""))
+        return Asked(self.aio, self.feed, by, given, body, request.scope.get("root_path", ""))
 
     def _body(self, sent: bytes, judge: Judge) -> tuple[dict[str, Any], Faults]:
         body = ingest.parse(sent)

@@ -1,7 +1,7 @@
 """Routes drawn from the table: read the request, call, answer; every refusal as a problem."""
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -9,13 +9,15 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Scope
 
 from pointsman.engine.door import Door
-from pointsman.engine.pointsman import Aio, Pointsman
+from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import Refused
 from pointsman.http import problem
 from pointsman.http.body import BODY_LIMIT, TooLarge, TooLargeResponse
 from pointsman.http.metrics import ACCEPTED, Tally
+from pointsman.http.v1.feed import Feed
 from pointsman.http.v1.operation import Operation
 from pointsman.http.v1.read import Reading
+from pointsman.http.v1.table import OPERATIONS
 
 DOOR = Door("http")
 
@@ -40,17 +42,15 @@ class PathRoute(Route):
         return match, {**found, "route": self}
 
 
-def routes(pm: Pointsman, operations: Sequence[Operation], tally: Tally) -> Iterator[BaseRoute]:
+def routes(pm: Pointsman, feed: Feed, tally: Tally) -> Iterator[BaseRoute]:
     aio = pm.through(DOOR).aio
     by_path: dict[str, dict[str, Endpoint]] = defaultdict(dict)
-    for operation in operations:
-        by_path[operation.path][operation.method] = answering(operation, aio, tally)
+    for operation in OPERATIONS:
+        by_path[operation.path][operation.method] = answering(operation, Reading(operation, aio, feed), tally)
     return (PathRoute(path, calls) for path, calls in by_path.items())
 
 
-def answering(operation: Operation, aio: Aio, tally: Tally) -> Endpoint:
-    reading = Reading(operation, aio)
-
+def answering(operation: Operation, reading: Reading, tally: Tally) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         try:
             response = await operation.call(await reading.read(request))

@@ -3,8 +3,7 @@
 from typing import Any
 
 from pointsman.engine.proposing import LARGEST_PRIORITY
-from pointsman.http.v1 import machines, past, shapes, tasks
-from pointsman.http.v1.feed import Feed, reading
+from pointsman.http.v1 import feed, machines, past, shapes, tasks
 from pointsman.http.v1.operation import Answer, Call, Operation
 from pointsman.http.v1.parameter import (
     LARGEST,
@@ -123,56 +122,9 @@ REFUSALS = (
 )
 """What asking for an event can be answered."""
 
-OF_A_TASK = ("unknown_task", "pruned")
+OF_A_TASK = ("unknown_task",)
+OF_THE_PAST = ("unknown_task", "pruned")
 OF_A_PROPOSAL = ("unknown_proposal",)
-
-
-def operations(feed: Feed) -> tuple[Operation, ...]:
-    return (
-        Operation(
-            "POST",
-            tasks.TASKS,
-            tasks.create,
-            "Create a task",
-            (AS, SESSION, KEY),
-            {201: Answer("The task", ref("Task"), ETAG | LOCATION | REPLAYED)},
-            ("identity_mismatch", "unknown_machine", "idempotency_conflict", "machine_unavailable"),
-            CREATION,
-            asks=True,
-        ),
-        _read(tasks.TASKS, tasks.listing, "List tasks, as they are or were", _BOARD, *LISTING, codes=("unknown_machine",)),
-        Operation(
-            "GET",
-            "/v1/tasks/{id}",
-            tasks.get,
-            "One task, as it is or was",
-            (AS, SESSION, TASK_ID, VERSION, AT, IF_NONE_MATCH),
-            {200: Answer("The task", ref("Task"), ETAG), 304: Answer("The reader has this version", None, ETAG)},
-            ("identity_mismatch", *OF_A_TASK),
-        ),
-        Operation(
-            "POST",
-            "/v1/tasks/{id}/events/{event}",
-            tasks.propose,
-            "Propose an event",
-            (AS, SESSION, TASK_ID, EVENT, KEY, IF_MATCH, PREFER, DRY),
-            {200: Answer("The task after it", ref("Task"), ETAG | REPLAYED), 202: _LATER},
-            REFUSALS,
-            PROPOSED,
-            asks=True,
-        ),
-        _read(past.HISTORY, past.history, "A task's history, oldest first", _ENTRIES, TASK_ID, LIMIT, CURSOR, codes=OF_A_TASK),
-        _read("/v1/tasks/{id}/evidence", past.evidence, "A task's evidence by check", _EVIDENCE, TASK_ID, codes=OF_A_TASK),
-        _read("/v1/tasks/{id}/decisions", past.decisions, "Every decision on a task", _DECISIONS, TASK_ID, codes=OF_A_TASK),
-        _read("/v1/tasks/{id}/diff", past.difference, "What moved between versions", _DIFFERENCE, TASK_ID, FROM, TO, codes=OF_A_TASK),
-        _read("/v1/tasks/{id}/report", past.report, "A task's facts, for an auditor", _REPORT, TASK_ID, codes=OF_A_TASK),
-        _read("/v1/proposals/{id}", tasks.proposal, "A proposal whose checks had to run", _PROPOSAL, PROPOSAL_ID, codes=OF_A_PROPOSAL),
-        _read(tasks.APPROVALS, tasks.approvals, "What this caller may decide now", _BOARD, LIMIT, CURSOR),
-        _read("/v1/feed", reading(feed), "Every entry, in feed order, as server-sent events", _EVENTS, AFTER, LAST_ID),
-        _read(past.AUDIT, past.audit, "Entries of all tasks, newest first", _ENTRIES, *AUDITED),
-        _read("/v1/machines", machines.listing, "The machines served here", _MACHINES),
-        _read("/v1/machines/{name}", machines.get, "One machine", _MACHINE, MACHINE, codes=("unknown_machine",)),
-    )
 
 
 def _read(
@@ -185,3 +137,50 @@ def _read(
 ) -> Operation:
     """An operation that only looks."""
     return Operation("GET", path, call, summary, (AS, SESSION, *parameters), {200: answer}, ("identity_mismatch", *codes))
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "POST",
+        tasks.TASKS,
+        tasks.create,
+        "Create a task",
+        (AS, SESSION, KEY),
+        {201: Answer("The task", ref("Task"), ETAG | LOCATION | REPLAYED)},
+        ("identity_mismatch", "unknown_machine", "idempotency_conflict", "machine_unavailable"),
+        CREATION,
+        asks=True,
+    ),
+    _read(tasks.TASKS, tasks.listing, "List tasks, as they are or were", _BOARD, *LISTING, codes=("unknown_machine",)),
+    Operation(
+        "GET",
+        "/v1/tasks/{id}",
+        tasks.get,
+        "One task, as it is or was",
+        (AS, SESSION, TASK_ID, VERSION, AT, IF_NONE_MATCH),
+        {200: Answer("The task", ref("Task"), ETAG), 304: Answer("The reader has this version", None, ETAG)},
+        ("identity_mismatch", *OF_THE_PAST),
+    ),
+    Operation(
+        "POST",
+        "/v1/tasks/{id}/events/{event}",
+        tasks.propose,
+        "Propose an event",
+        (AS, SESSION, TASK_ID, EVENT, KEY, IF_MATCH, PREFER, DRY),
+        {200: Answer("The task after it", ref("Task"), ETAG | REPLAYED), 202: _LATER},
+        REFUSALS,
+        PROPOSED,
+        asks=True,
+    ),
+    _read(past.HISTORY, past.history, "A task's history, oldest first", _ENTRIES, TASK_ID, LIMIT, CURSOR, codes=OF_A_TASK),
+    _read("/v1/tasks/{id}/evidence", past.evidence, "A task's evidence by check", _EVIDENCE, TASK_ID, codes=OF_A_TASK),
+    _read("/v1/tasks/{id}/decisions", past.decisions, "Every decision on a task", _DECISIONS, TASK_ID, codes=OF_A_TASK),
+    _read("/v1/tasks/{id}/diff", past.difference, "What moved between versions", _DIFFERENCE, TASK_ID, FROM, TO, codes=OF_THE_PAST),
+    _read("/v1/tasks/{id}/report", past.report, "A task's facts, for an auditor", _REPORT, TASK_ID, codes=OF_A_TASK),
+    _read("/v1/proposals/{id}", tasks.proposal, "A proposal whose checks had to run", _PROPOSAL, PROPOSAL_ID, codes=OF_A_PROPOSAL),
+    _read(tasks.APPROVALS, tasks.approvals, "What this caller may decide now", _BOARD, LIMIT, CURSOR),
+    _read("/v1/feed", feed.read, "Every entry, in feed order, as server-sent events", _EVENTS, AFTER, LAST_ID),
+    _read(past.AUDIT, past.audit, "Entries of all tasks, newest first", _ENTRIES, *AUDITED),
+    _read("/v1/machines", machines.listing, "The machines served here", _MACHINES),
+    _read("/v1/machines/{name}", machines.get, "One machine", _MACHINE, MACHINE, codes=("unknown_machine",)),
+)

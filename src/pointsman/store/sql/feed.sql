@@ -38,6 +38,15 @@ WHERE f.seq > :after
 ORDER BY f.seq
 LIMIT :limit;
 
+-- name: unnumbered_behind :many
+-- Entries that stand before the last numbered one and have no number: they were put there afterwards.
+SELECT e.key
+FROM entries AS e
+LEFT JOIN feed AS f ON f.entry = e.key
+WHERE e.key <= :entry AND f.seq IS NULL
+ORDER BY e.key
+LIMIT :limit;
+
 -- name: version_at :one?
 -- A task's version as of a feed number.
 SELECT f.version
@@ -48,10 +57,12 @@ ORDER BY f.seq DESC
 LIMIT 1;
 
 -- name: board_at :many
--- Tasks that existed as of a feed number, in order of creation, with their version then.
+-- Tasks that existed as of a feed number, in order of creation, with their version then. None of them was created after
+-- the time of that number, which ends the search.
 SELECT t.id, t.created_at, (SELECT f.version FROM feed AS f WHERE f.task = t.key AND f.seq <= :seq ORDER BY f.seq DESC LIMIT 1) AS version
 FROM tasks AS t
 WHERE (t.created_at, t.id) > (:after, :after_id)
+    AND t.created_at <= (SELECT h.at FROM feed AS h WHERE h.seq = :seq)
     AND EXISTS (SELECT 1 FROM feed AS f WHERE f.task = t.key AND f.seq <= :seq)
 ORDER BY t.created_at, t.id
 LIMIT :limit;

@@ -31,17 +31,17 @@ RETURNING id;
 
 -- name: abandoned_proposals :many
 -- Pending proposals that nobody works on.
-SELECT id, claimed_until
+SELECT id
 FROM proposals
 WHERE status = 'pending' AND claimed_until < :now
 ORDER BY claimed_until
 LIMIT :limit;
 
--- name: claim_proposal :one?
--- Work on a pending proposal, while nobody else has begun to.
+-- name: take_proposal :one?
+-- Work on a pending proposal, while nobody else does.
 UPDATE proposals
 SET claimed_until = :claimed_until
-WHERE id = :id AND status = 'pending' AND claimed_until = :expected
+WHERE id = :id AND status = 'pending' AND claimed_until < :now
 RETURNING id;
 
 -- name: keep_proposal :one?

@@ -15,3 +15,13 @@ LEFT JOIN tasks AS t ON t.id = r.task
 LEFT JOIN entries AS e ON e.task = t.key AND e.version = r.version
 WHERE e.key IS NULL OR e.by <> r.principal OR e.request_key <> r.key OR e.request_digest <> r.digest OR e.at <> r.at
 ORDER BY r.principal, r.key;
+
+-- name: entries_without_request :many
+-- Entries whose idempotency record is gone: their key would be taken for a new one.
+SELECT t.id, e.version
+FROM entries AS e
+JOIN tasks AS t ON t.key = e.task
+LEFT JOIN requests AS r ON r.principal = e.by AND r.key = e.request_key
+WHERE r.key IS NULL
+ORDER BY t.id, e.version
+LIMIT :limit;

@@ -65,85 +65,75 @@ WHERE key > :after
 ORDER BY key
 LIMIT :limit;
 
+-- name: tasks_of :one
+-- Whether any task was made of a machine version.
+SELECT EXISTS (
+    SELECT 1 FROM tasks WHERE machine = :machine AND machine_version = :machine_version
+) AS tasks;
+
 -- name: open_tasks_of :one
 -- Whether tasks of a machine version are still open.
 SELECT EXISTS (
     SELECT 1 FROM tasks WHERE final = 0 AND machine = :machine AND machine_version = :machine_version
 ) AS open_tasks;
 
+-- name: states :many
+-- Every state that some task is in. Looks up the next one instead of reading all rows.
+WITH RECURSIVE found (state) AS (
+    SELECT min(t.state) FROM tasks AS t
+    UNION ALL
+    SELECT (SELECT min(t.state) FROM tasks AS t WHERE t.state > found.state) FROM found WHERE found.state IS NOT NULL
+)
+SELECT state
+FROM found
+WHERE state IS NOT NULL;
+
 -- name: list_by_created_at :many
--- A page in order of creation.
+-- A page of one state, in order of creation.
 SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
 FROM tasks
-WHERE (created_at, id) > (:after, :after_id)
+WHERE state = :state AND final = :final
+    AND (created_at, id) > (:after, :after_id)
     AND (:machine IS NULL OR machine = :machine)
     AND (:owner IS NULL OR owner = :owner)
-    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
     AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
 ORDER BY created_at, id
 LIMIT :limit;
 
 -- name: list_by_updated_at :many
--- A page in order of the last entry.
+-- The same, in order of the last entry.
 SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
 FROM tasks
-WHERE (updated_at, id) > (:after, :after_id)
+WHERE state = :state AND final = :final
+    AND (updated_at, id) > (:after, :after_id)
     AND (:machine IS NULL OR machine = :machine)
     AND (:owner IS NULL OR owner = :owner)
-    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
     AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
 ORDER BY updated_at, id
 LIMIT :limit;
 
 -- name: list_by_priority :many
--- A page in the order in which tasks are claimed.
+-- The same, in the order in which tasks are claimed.
 SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
 FROM tasks
-WHERE (place, id) > (:after, :after_id)
-    AND (:machine IS NULL OR machine = :machine)
-    AND (:owner IS NULL OR owner = :owner)
-    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
-    AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
-ORDER BY place, id
-LIMIT :limit;
-
--- name: list_open_by_created_at :many
--- The same, without tasks in a final state.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
-FROM tasks
-WHERE final = 0
-    AND (created_at, id) > (:after, :after_id)
-    AND (:machine IS NULL OR machine = :machine)
-    AND (:owner IS NULL OR owner = :owner)
-    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
-    AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
-ORDER BY created_at, id
-LIMIT :limit;
-
--- name: list_open_by_updated_at :many
--- The same, without tasks in a final state.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
-FROM tasks
-WHERE final = 0
-    AND (updated_at, id) > (:after, :after_id)
-    AND (:machine IS NULL OR machine = :machine)
-    AND (:owner IS NULL OR owner = :owner)
-    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
-    AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
-ORDER BY updated_at, id
-LIMIT :limit;
-
--- name: list_open_by_priority :many
--- The same, without tasks in a final state.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
-FROM tasks
-WHERE final = 0
+WHERE state = :state AND final = :final
     AND (place, id) > (:after, :after_id)
     AND (:machine IS NULL OR machine = :machine)
     AND (:owner IS NULL OR owner = :owner)
-    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
     AND (:inbox IS NULL OR owner = :inbox OR (owner IS NULL AND state = :initial))
 ORDER BY place, id
+LIMIT :limit;
+
+-- name: list_owned :many
+-- A page of the open tasks that one owner holds. They are few, and sorted here.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
+FROM tasks
+WHERE final = 0
+    AND owner = :owner
+    AND (CASE :order WHEN 'created_at' THEN created_at WHEN 'updated_at' THEN updated_at ELSE place END, id) > (:after, :after_id)
+    AND (:machine IS NULL OR machine = :machine)
+    AND (:inbox IS NULL OR owner = :inbox)
+ORDER BY CASE :order WHEN 'created_at' THEN created_at WHEN 'updated_at' THEN updated_at ELSE place END, id
 LIMIT :limit;
 
 -- name: count_tasks :many

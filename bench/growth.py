@@ -1,0 +1,114 @@
+"""What must not grow: the past of a task, pages of a board and the next claim, on small and on large ones at once."""
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench import load
+from bench.flat import DRAFT
+from bench.python_api import BY, drafting, opened
+from bench.table import Effort, Line
+from pointsman import Pointsman, Task
+from pointsman.store.snapshots import EVERY
+
+PAGE = 50
+BOARD = 25
+EARLY = 20
+AWAITING = 20
+Call = Callable[[], object]
+
+
+def figures(folder: Path, effort: Effort) -> list[Line]:
+    return [*versions(folder, effort), *boards(folder, effort), claims(folder, effort)]
+
+
+def versions(folder: Path, effort: Effort) -> list[Line]:
+    """One task with ever more versions."""
+    with ExitStack() as stack:
+        made = {size: _deep(stack.enter_context(opened(folder)), size) for size in effort.past}
+        asked = {
+            f"history, the last {PAGE} entries": lambda pm, task, size: pm.history(task.id, PAGE),
+            f"history, {PAGE} entries from the middle": lambda pm, task, size: pm.history(task.id, PAGE, after=size // 2),
+            "state at a version, farthest from a snapshot": lambda pm, task, size: pm.get(task.id, version=_far(size)),
+        }
+        return [
+            flat(
+                f"{name}; {{}} versions", {size: lambda ask=ask, own=own, size=size: ask(*own, size) for size, own in made.items()}, effort
+            )
+            for name, ask in asked.items()
+        ]
+
+
+def boards(folder: Path, effort: Effort) -> list[Line]:
+    """A board with ever more tasks, a few of which await approval."""
+    with ExitStack() as stack:
+        made = {size: _wide(stack.enter_context(opened(folder)), size) for size in effort.past}
+        asked = {
+            f"board, first page of {BOARD}": lambda pm, mid, size: pm.list(limit=BOARD),
+            f"board, a page of {BOARD} from the middle": lambda pm, mid, size: pm.list(limit=BOARD, after=mid),
+            f"board, first page of {BOARD} by priority": lambda pm, mid, size: pm.list(limit=BOARD, open=True, order="priority"),
+            f"the {AWAITING} tasks awaiting approval": lambda pm, mid, size: pm.list(state="awaiting_approval", order="updated_at"),
+            f"the {AWAITING} open tasks of one owner": lambda pm, mid, size: pm.list(owner=BY, open=True),
+            f"board as of feed number {EARLY}": lambda pm, mid, size: pm.list(at=f"#{EARLY}", limit=BOARD),
+            f"board as of half its feed, first {BOARD}": lambda pm, mid, size: pm.list(at=f"#{size // 2}", limit=BOARD),
+            f"the board's history, the last {PAGE} entries": lambda pm, mid, size: pm.history(n=PAGE),
+        }
+        return [
+            flat(f"{name}; {{}} tasks", {size: lambda ask=ask, own=own, size=size: ask(*own, size) for size, own in made.items()}, effort)
+            for name, ask in asked.items()
+        ]
+
+
+def claims(folder: Path, effort: Effort) -> Line:
+    """The next task of ever longer queues, claimed durably."""
+    with ExitStack() as stack:
+        made = {size: _waiting(stack.enter_context(opened(folder)), size) for size in effort.queued}
+        return flat("claim next, durable; {} queued", {size: lambda pm=pm: pm.claim("tasks", by=BY) for size, pm in made.items()}, effort)
+
+
+def flat(name: str, calls: Mapping[int, Call], effort: Effort) -> Line:
+    """The median of each size, all sizes in turn so that they meet the same weather, and the last by the first."""
+    times: dict[int, list[float]] = {size: [] for size in calls}
+    for call in calls.values():
+        call()
+    for _ in range(effort.looks):
+        for size, call in calls.items():
+            began = time.perf_counter()
+            call()
+            times[size].append(time.perf_counter() - began)
+    medians = [1000 * statistics.median(taken) for taken in times.values()]
+    sizes = " / ".join(f"{size:,}" for size in calls)
+    return Line(
+        name.format(sizes),
+        " / ".join(f"{each:.2f}" for each in medians) + " ms",
+        ratio=f"{medians[-1] / medians[0]:.2f}",
+        aim="growth ≤ 1.3",
+    )
+
+
+def _deep(pm: Pointsman, size: int) -> tuple[Pointsman, Task]:
+    task = drafting(pm)
+    load.move(pm, task, size - task.version)
+    pm.head()  # numbers what was committed, as a running server does
+    return pm, task
+
+
+def _far(size: int) -> int:
+    return (size // 2) // EVERY * EVERY + EVERY - 1
+
+
+def _wide(pm: Pointsman, size: int) -> tuple[Pointsman, Task]:
+    load.queue(pm, size // 2)
+    middle = drafting(pm)
+    load.queue(pm, size - size // 2 - AWAITING)
+    for task in [drafting(pm) for _ in range(AWAITING)]:
+        pm.propose(task.id, "request_approval", {"draft": DRAFT}, by=BY, epoch=task.epoch)
+    pm.head()
+    return pm, middle
+
+
+def _waiting(pm: Pointsman, size: int) -> Pointsman:
+    load.queue(pm, size)
+    return pm

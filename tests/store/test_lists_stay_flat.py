@@ -1,0 +1,82 @@
+"""Lists of tasks: what they hold is what a plain look over all tasks finds, and no statement behind a call reads a whole table."""
+
+import random
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+
+import apsw
+import pytest
+
+from pointsman import Pointsman, Task
+from pointsman.store.statements import Statement, load
+from pointsman.store.tasks import Filter, position
+from support import GOOD
+
+SQL = files("pointsman.store") / "sql"
+READ_WHOLE = {
+    "list_machines": "a handful",
+    "count_tasks": "counts all",
+    "count_waiting": "counts all that wait",
+    "count_pending": "counts what is being judged",
+    "stray_entries": "verifies all",
+    "unmatched_requests": "verifies all",
+    "entries_without_request": "verifies all",
+}
+ENDS = {"feed_head": 1, "latest_refusals": 1}
+"""Statements that walk a table from its end and stop at their limit."""
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[Pointsman]:
+    """Forty tasks of several owners in several states."""
+    dice = random.Random(7)
+    with Pointsman(f"sqlite:///{tmp_path}/work.db") as pm:
+        for _ in range(40):
+            task = pm.create("tasks", {"title": "Release", "brief": "b"}, by="ann", priority=dice.randrange(3))
+            _moved(pm, task, dice.choice(("ann", "ben")), dice.randrange(6))
+        yield pm
+
+
+def _moved(pm: Pointsman, task: Task, by: str, far: int) -> None:
+    steps = ("claim", "start_draft", "request_approval", "approve", "complete")[:far]
+    for event in steps:
+        who = "rita" if event == "approve" else by
+        args = {"draft": f"Release {GOOD}"} if event == "request_approval" else {}
+        task = pm.propose(task.id, event, args, by=who, epoch=None if event in ("claim", "approve") else task.epoch, digest=task.digest)
+
+
+def test_every_filter_finds_what_a_look_over_all_tasks_finds(board: Pointsman) -> None:
+    everything = board.list(limit=1_000)
+    assert len(everything) == 40
+    states = (None, ["approved"], ["queued", "done", "queued"], ["nowhere"])
+    machines, people = (None, "tasks"), (None, "ann")
+    for machine, state, owner, inbox, is_open, order in product(
+        machines, states, people, people, (False, True), ("created_at", "updated_at", "priority")
+    ):
+        initial = None if machine is None else "queued"
+        wanted = Filter(machine, state, owner, is_open or inbox is not None, inbox, initial)
+        expected = [task for task in everything if wanted.admits(task, final=task.state == "done")]
+        expected.sort(key=lambda task: position(task, order))
+        asked = {"machine": machine, "state": state, "owner": owner, "inbox": inbox, "open": is_open, "order": order}
+        found, page = list[Task](), board.list(**asked, limit=7)
+        while page:
+            found += page
+            page = board.list(**asked, limit=7, after=page[-1])
+        assert found == expected, asked
+
+
+def test_no_statement_behind_a_call_reads_a_whole_table() -> None:
+    connection = apsw.Connection(":memory:")
+    for file in sorted((SQL / "schema").iterdir(), key=lambda file: file.name):
+        connection.execute(file.read_text())
+    scanning = {name: steps for name, statement in load(SQL).items() if (steps := _scans(connection, statement))}
+    assert scanning.keys() == READ_WHOLE.keys() | ENDS.keys()
+
+
+def _scans(connection: apsw.Connection, statement: Statement) -> list[str]:
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", dict.fromkeys(statement.parameters))
+    steps = [str(row[3]) for row in plan]
+    return [step for step in steps if re.match(r"SCAN (?!found\b|CONSTANT)", step)]
