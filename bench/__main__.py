@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from bench import flat, growth, python_api, rivals, waiting
+from bench import flat, growth, python_api, rivals, stream, tools, waiting
 from bench.table import Effort, Line, machine, render
 
 EXPLAINED = """\
@@ -36,7 +36,9 @@ def measure(folder: Path, effort: Effort) -> list[Line]:
     groups: Iterable[tuple[str, Callable[[], list[Line]]]] = (
         ("the Python API", lambda: python_api.figures(folder, effort)),
         ("the flat service", lambda: flat.figures(folder, effort)),
+        ("the feed", lambda: stream.figures(folder, effort)),
         ("two processes", lambda: rivals.figures(folder, effort)),
+        ("MCP tools", lambda: tools.figures(folder, effort)),
         ("growth", lambda: growth.figures(folder, effort)),
         ("slow checks", lambda: waiting.figures(folder)),
     )

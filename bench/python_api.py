@@ -19,7 +19,7 @@ BY = "bench"
 
 
 def figures(folder: Path, effort: Effort) -> list[Line]:
-    return [*(transitions(folder, callers, effort) for callers in (1, 8, 32)), statements(folder), *hot(folder)]
+    return [*(transitions(folder, callers, effort) for callers in (1, 8, 32)), statements(folder), *hot(folder, 10 * effort.looks)]
 
 
 def transitions(folder: Path, callers: int, effort: Effort) -> Line:
@@ -68,7 +68,7 @@ def statements(folder: Path) -> Line:
     return Line("named statements per transition", str(ran.total()), listed)
 
 
-def hot(folder: Path, calls: int = 2000) -> list[Line]:
+def hot(folder: Path, calls: int) -> list[Line]:
     """The six functions with the most time of their own, over all threads, as shares of all time spent working. The first
     is as a rule the COMMIT, which is the disk."""
     with profiled() as own, opened(folder) as pm:

@@ -14,9 +14,10 @@ Answer = tuple[int, bytes]
 Client = Generator[bytes, Answer, None]
 
 
-def post(path: str, body: Mapping[str, Any]) -> bytes:
+def post(path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> bytes:
     content = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+    more = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n{more}\r\n"
     return head.encode() + content
 
 

@@ -28,11 +28,19 @@ def small_json(port: int) -> list[str]:
     return [sys.executable, "-m", "bench.small_json", str(port)]
 
 
+def noop_tool(port: int) -> list[str]:
+    return [sys.executable, "-m", "bench.noop_tool", str(port)]
+
+
+def environment() -> dict[str, str]:
+    """What lets a child process import what this one can."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
 @contextmanager
 def running(command: list[str], port: int) -> Iterator[subprocess.Popen[bytes]]:
     """The process from its first healthy answer on; stopped by SIGTERM at the end."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment)
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment())
     try:
         wait_healthy(process, port)
         yield process

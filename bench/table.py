@@ -43,7 +43,7 @@ class Effort:
         return cls(2, 3, 10, 200, (100, 1_000, 10_000, 100_000), (1_000, 10_000, 100_000, 1_000_000))
 
 
-def beside(name: str, floor: Callable[[], float], figure: Callable[[], float], effort: Effort, aim: str) -> Line:
+def beside(name: str, floor: Callable[[], float], figure: Callable[[], float], effort: Effort, aim: str = "") -> Line:
     """Alternate floor and figure, so that both meet the same weather, and print the median of each and of the ratios."""
     pairs = [(floor(), figure()) for _ in range(effort.rounds)]
     floors, figures = (statistics.median(side) for side in zip(*pairs, strict=True))

@@ -39,7 +39,7 @@ def _cut_at_random(served: Served, chance: random.Random, writing: list[Future[N
         with Feed(served, seen[-1][0] if seen else None) as feed:
             for _ in range(chance.randint(1, 12)):
                 if len(seen) < wanted:
-                    seen += feed.events(chance.randint(1, 9_000))
+                    seen += feed.events(chance.randint(1, 3_000))
         cuts += 1
     return seen, cuts
 

@@ -57,7 +57,7 @@ class Feed:
         self.socket = socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE_S)
         resuming = f"Last-Event-ID: {last}\r\n" if last is not None else ""
         self.socket.sendall(f"GET /v1/feed HTTP/1.1\r\nHost: 127.0.0.1\r\n{resuming}\r\n".encode())
-        self.raw, self.text = b"", b""
+        self.raw, self.text, self.left = b"", b"", 0
         while b"\r\n\r\n" not in self.raw:
             self._more(65_536)
         head, _, self.raw = self.raw.partition(b"\r\n\r\n")
@@ -69,22 +69,29 @@ class Feed:
             raise EOFError
         self.raw += part
 
-    def chunks(self, size: int) -> Iterator[bytes]:
-        """The whole chunks of what has come, of `size` bytes taken from the connection."""
+    def _payload(self, size: int) -> bytes:
+        """What `size` more bytes of the connection hold besides the marks of its chunks."""
         self._more(size)
-        while (end := self.raw.find(b"\r\n")) > 0:
-            length = int(self.raw[:end], 16)
-            if length == 0:
-                raise EOFError
-            if len(self.raw) < end + 2 + length + 2:
-                return
-            yield self.raw[end + 2 : end + 2 + length]
-            self.raw = self.raw[end + 2 + length + 2 :]
+        found = b""
+        while self.raw:
+            if self.left == 0:
+                mark, end, rest = self.raw.partition(b"\r\n")
+                if not end:
+                    break
+                self.left, self.raw = int(mark, 16), rest
+                if self.left == 0:
+                    raise EOFError
+            part, self.raw = self.raw[: self.left], self.raw[self.left :]
+            if len(part) == self.left and not self.raw.startswith(b"\r\n"):
+                self.raw = part + self.raw  # its end has not come
+                break
+            found, self.left = found + part, self.left - len(part)
+            self.raw = self.raw[2:] if self.left == 0 else self.raw
+        return found
 
     def events(self, size: int = 65_536) -> Iterator[tuple[int, dict[str, Any]]]:
         """(number, entry) of every event that is whole after `size` more bytes."""
-        for chunk in self.chunks(size):
-            self.text += chunk
+        self.text += self._payload(size)
         *whole, self.text = self.text.split(b"\n\n")
         for block in whole:
             if not block.startswith(b":"):

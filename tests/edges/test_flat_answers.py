@@ -105,15 +105,16 @@ def test_a_task_that_moves_while_the_list_is_told_is_told_once(tmp_path: Path, m
     monkeypatch.setattr(endpoints, "PAGE", 2)
     with Pointsman(f"sqlite:///{tmp_path}/work.db") as pm:
         made = [pm.create("tasks", {"title": f"t{n}", "brief": "b"}, by="ann").id for n in range(5)]
-        page = Aio.list
+        page: Any = Aio.list
 
         async def moving(self: Aio, **wanted: Any) -> Any:
             if wanted.get("after") is not None and pm.get(made[0]).state == "queued":
                 pm.claim("tasks", by="bob", id=made[0])
-            return await page.__get__(self)(**wanted)
+            return await self.drive(page.steps(self, **wanted))
 
         monkeypatch.setattr(Aio, "list", moving)
         told = asyncio.run(listed(pm))
+        assert pm.get(made[0]).state == "claimed", "it moved meanwhile"
     assert [row["id"] for row in json.loads(told)["rows"]] == made
 
 

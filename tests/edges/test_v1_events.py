@@ -44,11 +44,11 @@ def test_the_whole_job(at: Board) -> None:
 @pytest.mark.parametrize(
     ("state", "event", "by", "members", "path"),
     [
-        ("queued", "claim", None, {}, "by"),
-        ("claimed", "start_draft", None, {"epoch": 1}, "by"),
-        ("awaiting_approval", "approve", None, {"digest": "d"}, "by"),
-        ("awaiting_approval", "reject", None, {"digest": "d"}, "by"),
-        ("awaiting_approval", "fail", None, {}, "by"),
+        ("queued", "claim", None, {}, "header.Pointsman-As"),
+        ("claimed", "start_draft", None, {"epoch": 1}, "header.Pointsman-As"),
+        ("awaiting_approval", "approve", None, {"digest": "d"}, "header.Pointsman-As"),
+        ("awaiting_approval", "reject", None, {"digest": "d"}, "header.Pointsman-As"),
+        ("awaiting_approval", "fail", None, {}, "header.Pointsman-As"),
         ("claimed", "start_draft", "bob", {}, "epoch"),
         ("awaiting_approval", "approve", "rita", {}, "digest"),
         ("drafting", "request_approval", "bob", {"epoch": 1}, "args.draft"),

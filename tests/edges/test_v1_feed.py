@@ -157,10 +157,10 @@ def test_a_place_beyond_the_feed_is_told_to_begin_anew(at: Board) -> None:
 def test_a_place_before_what_is_kept_is_told_so(at: Board, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it will be once the beginning of a feed was pruned."""
     at.bring("drafting")
-    whole = Aio.feed
+    whole: Any = Aio.feed
 
     async def pruned(self: Aio, after: int, limit: int) -> Any:
-        return await whole.__get__(self)(after=max(after, 2), limit=limit)
+        return await self.drive(whole.steps(self, max(after, 2), limit))
 
     monkeypatch.setattr(Aio, "feed", pruned)
 
@@ -188,11 +188,11 @@ def test_a_place_that_is_none(at: Board, query: str, headers: dict[str, str], pa
 def test_one_poller_serves_all_readers_and_ends_with_the_last(at: Board, monkeypatch: pytest.MonkeyPatch) -> None:
     at.create()
     asked = list[int]()
-    whole = Aio.feed
+    whole: Any = Aio.feed
 
     async def counted(self: Aio, after: int, limit: int) -> Any:
         asked.append(after)
-        return await whole.__get__(self)(after=after, limit=limit)
+        return await self.drive(whole.steps(self, after, limit))
 
     monkeypatch.setattr(Aio, "feed", counted)
     monkeypatch.setattr(feed, "POLL_S", 0.01)
@@ -233,12 +233,13 @@ def test_a_reader_who_takes_nothing_holds_nobody_up(at: Board, monkeypatch: pyte
 
 
 def test_the_store_may_be_away_for_a_while(at: Board, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, failures = Aio.feed, iter([True] * 5)
+    whole: Any = Aio.feed
+    failures = iter([True] * 5)
 
     async def failing(self: Aio, after: int, limit: int) -> Any:
         if after == 1 and next(failures, False):
             raise StoreError("store_busy", "busy")
-        return await whole.__get__(self)(after=after, limit=limit)
+        return await self.drive(whole.steps(self, after, limit))
 
     at.create()
     monkeypatch.setattr(Aio, "feed", failing)

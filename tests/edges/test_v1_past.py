@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from edges.v1_world import GOOD, NOBODY, Board, board, paths, refused
+from pointsman.types import instant
 
 ENTRY = {
     *("task", "version", "seq", "at", "event", "from", "to", "by", "session", "door", "epoch", "changes", "evidence", "reason", "hash"),
@@ -39,6 +40,14 @@ def test_history_is_told_oldest_first_in_pages(at: Board) -> None:
     assert (first["entries"] + rest["entries"], rest["next"]) == (whole["entries"], None)
     other = at.create().json()["id"]
     refused(at.get(f"/v1/tasks/{other}/history", cursor=first["next"]), 422, "invalid")
+
+
+def test_every_time_is_rfc_3339(at: Board) -> None:
+    """Also inside what an entry changed."""
+    id = at.bring("done")["id"]
+    create, *_, request, approve, _ = [entry["changes"] for entry in at.told(f"/v1/tasks/{id}/history")["entries"]]
+    times = [create["created_at"], *(item["at"] for item in (request["evidence"]["topic"], *approve["decisions"]))]
+    assert [instant(time) for time in times] == sorted(instant(time) for time in times)
 
 
 def test_the_difference_of_two_versions(at: Board) -> None:

@@ -106,6 +106,8 @@ def long_history(pm: Pointsman) -> None:
     task = acknowledged(pm.claim("tasks", by="w", id=task.id))
     for _ in range(EVERY):
         task = acknowledged(pm.propose(task.id, "start_draft", by="w", epoch=task.epoch))
+    pm.renew(task.id, by="w", epoch=task.epoch)
+    acknowledged(pm.release(task.id, by="w", epoch=task.epoch))
 
 
 def reading(pm: Pointsman) -> None:

@@ -24,6 +24,7 @@ READ_WHOLE = {
     "stray_entries": "verifies all",
     "unmatched_requests": "verifies all",
     "entries_without_request": "verifies all",
+    "proposals_after": "verifies all",
 }
 ENDS = {"feed_head": 1, "latest_refusals": 1}
 """Statements that walk a table from its end and stop at their limit."""
@@ -56,8 +57,9 @@ def test_every_filter_finds_what_a_look_over_all_tasks_finds(board: Pointsman) -
     for machine, state, owner, inbox, is_open, order in product(
         machines, states, people, people, (False, True), ("created_at", "updated_at", "priority")
     ):
-        initial = None if machine is None else "queued"
-        wanted = Filter(machine, state, owner, is_open or inbox is not None, inbox, initial)
+        if inbox is not None and machine is None:
+            continue  # refused: an inbox is of one machine
+        wanted = Filter(machine, state, owner, is_open or inbox is not None, inbox, None if machine is None else "queued")
         expected = [task for task in everything if wanted.admits(task, final=task.state == "done")]
         expected.sort(key=lambda task: position(task, order))
         asked = {"machine": machine, "state": state, "owner": owner, "inbox": inbox, "open": is_open, "order": order}

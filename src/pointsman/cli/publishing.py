@@ -104,7 +104,7 @@ def compared(pm: Pointsman) -> list[Compared]:
 
 def _compared(tx: Tx, definition: Definition) -> Compared:
     newest = machines.newest(tx, definition.name)
-    base = machines.find(tx, definition.name, definition.version) or (machines.find(tx, definition.name, newest) if newest else None)
+    base = machines.find(tx, definition.name, definition.version) or (machines.find(tx, definition.name, newest[0]) if newest else None)
     if base is None:
         return Compared(definition, None, (), taken=False)
     now = parse(canonical(export(definition)))
@@ -113,7 +113,7 @@ def _compared(tx: Tx, definition: Definition) -> Compared:
 
 
 def _taken(tx: Tx, base: Published, definition: Definition, changes: Sequence[Change]) -> bool:
-    return bool(changes) and base.version == definition.version and machines.has_open_tasks(tx, base.name, base.version)
+    return bool(changes) and base.version == definition.version and machines.has_tasks(tx, base.name, base.version)
 
 
 def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Change]:

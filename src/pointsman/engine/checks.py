@@ -90,7 +90,7 @@ class Checks:
         late.start()
         try:
             _settle(job.future.set_result, job.work(job.future.done))
-        except Exception as error:  # noqa: BLE001 - the store may fail under it: whoever waits must hear of it
+        except BaseException as error:  # noqa: BLE001 - the store may fail under it: whoever waits must hear of it
             _settle(job.future.set_exception, error)
         finally:
             late.cancel()

@@ -61,6 +61,12 @@ class Deciding:
     registry: Registry
     chance: Chance
 
+    def repeated(self, tx: Tx, look: bool) -> Done | None:
+        """The first answer to this very request, before anything else is judged: what was accepted stays accepted, also
+        when the machine has moved on."""
+        found = requests.find(tx, self.call.request) if look or self.call.given else None
+        return self.replayed(tx, look) if found is not None and found.digest == self.call.request.digest else None
+
     def replayed(self, tx: Tx, look: bool) -> Done | None:
         """The first answer to this request, if there was one."""
         if not (look or self.call.given):

@@ -34,11 +34,34 @@ class Call:
 
 def principal(by: str | Principal) -> Principal:
     """A name as a principal with every role; names are ASCII identifiers and `anonymous` is reserved."""
-    return by if isinstance(by, Principal) else _named(by)
+    if isinstance(by, Principal):
+        return _sound(by)
+    return _named(by)
 
 
 @lru_cache(maxsize=1024)
-def _named(by: str) -> Principal:
+def _sound(by: Principal) -> Principal:
+    """A principal made by a program: its names are judged like any other."""
+    found = identifier(by.name, "by.name") + (identifier(by.root, "by.root") if by.root != "" else [])
+    if not found and by.name.casefold() == ANONYMOUS != by.name:
+        found = [("by.name", "this name is reserved")]
+    if found:
+        raise invalid(*found)
+    return by
+
+
+def _named(by: object) -> Principal:
+    return _by_name(by) if type(by) is str else _by_name(_text(by))
+
+
+def _text(by: object) -> str:
+    if not isinstance(by, str):
+        raise invalid(("by", "must be a name or a Principal"))
+    return str(by)
+
+
+@lru_cache(maxsize=1024)
+def _by_name(by: str) -> Principal:
     if found := identifier(by, "by"):
         raise invalid(*found)
     if by.casefold() == ANONYMOUS:

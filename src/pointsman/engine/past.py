@@ -32,21 +32,30 @@ def numbered() -> Steps[None]:
             pass
 
 
-def moment(tx: Tx, at: str | Instant) -> int:
-    """The feed number that `at` means: "#N", RFC 3339 text, or µs."""
+def moment(at: str | Instant) -> Steps[int]:
+    """The feed number that `at` means: "#N", RFC 3339 text, or µs. A past moment always means the same one."""
     if isinstance(at, str) and at.startswith("#"):
-        return _feed_number(tx, at[1:])
+        yield from numbered()
+        return _feed_number((yield Read(feed.head)).seq, at[1:])
     try:
         time = instant(at) if isinstance(at, str) else at
     except (ValueError, OverflowError):
         raise invalid(("at", "a time such as 2026-01-31T12:00:00Z, or a feed number such as #57")) from None
-    if time > tx.now:
+    if time > (yield from _horizon()):
         raise invalid(("at", "must not lie in the future"))
-    return feed.at_time(tx, time)
+    return (yield Read(lambda tx: feed.at_time(tx, time)))
 
 
-def _feed_number(tx: Tx, digits: str) -> int:
-    last = feed.head(tx).seq
+def _horizon() -> Steps[Instant]:
+    """A time before which nothing more will happen: read under the write lock, with everything before it numbered.
+    Without the lock a unit could have read an earlier time and not yet be committed."""
+    while True:
+        count, now = yield Write(lambda tx: (feed.number(tx), tx.now))
+        if count < feed.BATCH:
+            return now
+
+
+def _feed_number(last: int, digits: str) -> int:
     if not digits.isascii() or not digits.isdigit() or len(digits) > 18 or int(digits) > last:
         raise invalid(("at", f"a feed number from #0 to #{last}"))
     return int(digits)
@@ -74,9 +83,9 @@ def step(task: Task | None, recorded: Recorded) -> Task:
     return apply(task, recorded.link.task, recorded.link.version, recorded.link.at, payload["changes"])
 
 
-def task_at(tx: Tx, task_id: str, at: str | Instant) -> Task:
-    """A task as of a moment."""
-    version = feed.version_at(tx, task_id, moment(tx, at))
+def task_at(tx: Tx, task_id: str, seq: int) -> Task:
+    """A task as of a feed number."""
+    version = feed.version_at(tx, task_id, seq)
     if version is None:
         raise Refused(Refusal("unknown_task", "no task had this id then", task=task_id))
     return at_version(tx, task_id, version)[1]

@@ -12,7 +12,7 @@ from pointsman.kernel import decide as kernel
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.case import Case, Proposal
 from pointsman.kernel.decide import Accept, NeedChecks, Refuse
-from pointsman.kernel.lease import lapsed
+from pointsman.kernel.lease import lapsed, queued
 from pointsman.kernel.task import Task
 from pointsman.store import tasks
 from pointsman.store.database import Tx
@@ -21,6 +21,8 @@ from pointsman.types import uuid7
 
 
 def create(deciding: Deciding, machine: str, fields: Mapping[str, Any], priority: int, tx: Tx, look: bool) -> Done:
+    if done := deciding.repeated(tx, look):
+        return done
     bound = deciding.registry.taking_new(tx, machine)
     task_id = uuid7(tx.now, deciding.chance(74))
     decision = kernel.create(bound, task_id, fields, deciding.call.by, tx.now, priority)
@@ -72,7 +74,7 @@ class Wanted:
 
 def claim(deciding: Deciding, wanted: Wanted, proposal: Proposal, tx: Tx, look: bool) -> Done | None:
     """Take one task by id, or the next; None when nothing waits."""
-    if wanted.task is None and (done := deciding.replayed(tx, look)):
+    if done := deciding.repeated(tx, look) or (deciding.replayed(tx, look) if wanted.task is None else None):
         return done
     found = _waiting(deciding.registry, tx, wanted) if wanted.task is None else find(tx, wanted.task)
     if found is None:
@@ -119,12 +121,13 @@ def _case(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal) -> Case
 
 
 def _waiting(registry: Registry, tx: Tx, wanted: Wanted) -> Stored | None:
-    """The first in line: unowned in an initial state of any version, or lapsed on the way back there; or in the
-    states that were asked for."""
-    unowned = sorted(registry.initial_states(tx, wanted.machine)) if wanted.states is None else wanted.states
-    leased = registry.queued_states(tx, wanted.machine) if wanted.states is None else wanted.states
-    heads = [tasks.next_claimable(tx, wanted.machine, state) for state in unowned]
-    heads += [tasks.next_lapsed(tx, wanted.machine, sorted(leased))] if leased else []
+    """The first in line over the versions that can be served here: unowned in the initial state, or lapsed on the way
+    back there; or either in the states that were asked for."""
+    heads = list[Stored | None]()
+    for definition in registry.servable(tx, wanted.machine):
+        unowned, leased = wanted.states or (definition.initial,), wanted.states or queued(definition)
+        heads += [tasks.next_claimable(tx, definition.name, definition.version, state) for state in unowned]
+        heads += [tasks.next_lapsed(tx, definition.name, definition.version, state) for state in leased]
     return min((head for head in heads if head is not None), key=lambda head: (tasks.place(head.task), head.key), default=None)
 
 

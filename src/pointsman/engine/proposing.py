@@ -151,11 +151,11 @@ class Proposing(View):
                 yield Pause(LOOK_S)
             if done := (yield Read(partial(pending.settled, self.engine.registry, proposal.proposal))):
                 return done
-            if (yield Write(lambda tx: proposals.take(tx, proposal.proposal))):
+            if (yield Read(lambda tx: proposals.is_abandoned(tx, proposal.proposal))):
                 found = yield Read(lambda tx: pending.examine(tx, self.engine.registry, proposal.proposal))
-                outcome = None if found is None else self.engine.settling.outcome(found)
-                if outcome is not None:
-                    return (yield Await(outcome, wait_s))
+                if found is not None and (yield Write(lambda tx: proposals.take(tx, proposal.proposal))):
+                    outcome = self.engine.settling.outcome(found)
+                    return None if outcome is None else (yield Await(outcome, wait_s))
         return None
 
     def _told(self, deciding: Deciding, event: str, steps: Steps[Any]) -> Steps[Any]:

@@ -39,9 +39,22 @@ class Entry:
             "at": iso(self.at),
             "from": self.from_state,
             "to": self.to_state,
-            "changes": dict(self.changes),
+            "changes": {name: _told(name, value) for name, value in self.changes.items()},
             "evidence": dict(self.evidence),
         }
+
+
+def _told(name: str, value: Any) -> Json:
+    """A change as readers see it: its times in RFC 3339. History keeps µs, which its hashes cover."""
+    match name:
+        case "created_at":
+            return iso(value)
+        case "evidence":
+            return {check: {**item, "at": iso(item["at"])} for check, item in value.items()}
+        case "decisions":
+            return [{**item, "at": iso(item["at"])} for item in value]
+        case _:
+            return value
 
 
 def entry(recorded: Recorded) -> Entry:

@@ -26,6 +26,7 @@ Entries = list[Entry]
 Refusals = list[Logged]
 Tasks = list[Task]
 LOOK_S = 0.1
+LONGEST_WAIT_S = 86_400
 
 
 class Reading(View):
@@ -42,8 +43,8 @@ class Reading(View):
         if version is not None:
             return (yield Read(lambda tx: past.at_version(tx, wanted, version)[1]))
         if at is not None:
-            yield from numbered()
-            return (yield Read(lambda tx: past.task_at(tx, wanted, at)))
+            seq = yield from past.moment(at)
+            return (yield Read(lambda tx: past.task_at(tx, wanted, seq)))
         who = None if by is None else principal(by)
         return (yield Read(lambda tx: self.seen(tx, find(tx, wanted).task, who, session)))
 
@@ -77,6 +78,7 @@ class Reading(View):
         `q` are words that must all occur in text fields, case ignored. `at` shows the board as it was, by creation. With
         `by`, `allowed` of tasks as they are holds the events open to that principal."""
         typed(("machine", machine, str | None), ("owner", owner, str | None), ("q", q, str | None), ("at", at, str | int | None))
+        typed(("state", state, str | list | tuple | None))
         count = page_size(limit)
         wanted = self._filter(machine, state, owner, bool(open), inbox)
         words = (q or "").casefold().split()
@@ -87,21 +89,24 @@ class Reading(View):
             who = None if by is None else principal(by)
             found = partial(_found, wanted=wanted, words=words, order=order, count=count, start=start)
             return (yield Read(lambda tx: [self.seen(tx, task, who, session) for task in found(tx)]))
-        yield from numbered()
-        return (yield Read(lambda tx: list(islice(self._board(tx, at, wanted, words, start), count))))
+        seq = yield from past.moment(at)
+        return (yield Read(lambda tx: list(islice(self._board(tx, seq, wanted, words, start), count))))
 
     def _filter(
         self, machine: str | None, state: str | Sequence[str] | None, owner: str | None, is_open: bool, inbox: str | None
     ) -> Filter:
         if machine is not None and machine not in self.machines:
             raise Refused(Refusal("unknown_machine", "no such machine is served here"))
+        if inbox is not None and machine is None:
+            raise invalid(("machine", "an inbox is of one machine: name it"))
         states = (state,) if isinstance(state, str) else state
+        typed(*((f"state[{index}]", item, str) for index, item in enumerate(states or ())), ("inbox", inbox, str | None))
         initial = self.machines[machine].initial if machine is not None else None
         return Filter(machine, states, owner, is_open or inbox is not None, inbox, initial)
 
-    def _board(self, tx: Tx, at: str | Instant, wanted: Filter, words: Sequence[str], start: Position) -> Iterator[Task]:
+    def _board(self, tx: Tx, seq: int, wanted: Filter, words: Sequence[str], start: Position) -> Iterator[Task]:
         """The board as of a moment, filtered as a list of the present is."""
-        for task in past.board(tx, past.moment(tx, at), start):
+        for task in past.board(tx, seq, start):
             final = self.engine.registry.definition(tx, task.machine, task.machine_version).state[task.state].final
             if wanted.admits(task, final=final) and _says(task, words):
                 yield task
@@ -110,8 +115,10 @@ class Reading(View):
     def as_of(self, at: str | Instant | None = None) -> Steps[int]:
         """The feed number that a moment means; without one the last, once everything committed has a number."""
         typed(("at", at, str | int | None))
+        if at is not None:
+            return (yield from past.moment(at))
         yield from numbered()
-        return (yield Read(lambda tx: feed.head(tx).seq if at is None else past.moment(tx, at)))
+        return (yield Read(lambda tx: feed.head(tx).seq))
 
     @verb
     def history(self, id: Id | None = None, n: int | None = None, *, before: int | None = None, after: int | None = None) -> Steps[Entries]:
@@ -147,6 +154,8 @@ class Reading(View):
         limit: int | None = None,
     ) -> Steps[Entries]:
         """Entries by whom, of which event, and when (`start` ≤ at < `end`), newest first."""
+        typed(("actor", actor, str | None), ("event", event, str | None))
+        typed(("from", start, int | None), ("to", end, int | None), ("before", before, int | None))
         count = page_size(limit)
         yield from numbered()
         return (yield Read(lambda tx: _entries(history.feed_before(tx, before, Audited(actor, event, start, end), count))))
@@ -180,6 +189,9 @@ class Reading(View):
     @verb
     def wait(self, id: Id, *, version: int | None = None, states: Sequence[str] | None = None, timeout_s: float = 25) -> Steps[Task]:
         """The task once it is beyond `version` or in one of `states`; at the timeout, as it stands."""
+        typed(("version", version, int | None), ("states", states, list | tuple | None), ("timeout_s", timeout_s, int | float))
+        if not 0 <= timeout_s <= LONGEST_WAIT_S:
+            raise invalid(("timeout_s", f"must be from 0 to {LONGEST_WAIT_S} seconds"))
         wanted = task_named(id)
         task = yield Read(lambda tx: find(tx, wanted).task)
         for _ in range(round(timeout_s / LOOK_S)):

@@ -11,7 +11,6 @@ from pointsman.kernel import opinion
 from pointsman.kernel.authoring import Machine
 from pointsman.kernel.bound import Bound, FunctionKey
 from pointsman.kernel.definition import Definition
-from pointsman.kernel.lease import queued
 from pointsman.store import machines
 from pointsman.store.database import Database, Tx
 from pointsman.store.machines import Published
@@ -27,6 +26,7 @@ class Registry:
         self._functions: dict[str, Functions] = {}
         self._served: list[Definition] = []
         self._bound: dict[tuple[str, int], Bound] = {}
+        self._digests: dict[tuple[str, int], str] = {}
         self._complete: dict[str, int] = {}
         for machine in served:
             self._functions.setdefault(machine.definition.name, {}).update(machine.functions)
@@ -61,29 +61,36 @@ class Registry:
         return (self._bound.get((name, version)) or self._load(tx, name, version)).definition
 
     def taking_new(self, tx: Tx, name: str) -> Bound:
-        """The version that takes new tasks: the highest published number."""
-        version = machines.newest(tx, name)
-        if name not in self._functions or version is None:
-            known = ", ".join(self._functions) or "none"
-            raise Refused(Refusal("unknown_machine", f"no such machine is served here; served: {known}"))
-        return self.bound(tx, name, version)
+        """The version that takes new tasks: the highest published number, if it is published as this process has it."""
+        self._serves(name)
+        newest = machines.newest(tx, name)
+        if newest is None:
+            raise self._unknown()
+        bound = self.bound(tx, name, newest[0])
+        if self._digests[name, newest[0]] != newest[1]:
+            why = f"{name} version {newest[0]} was published anew with another structure; restart this process with it"
+            raise Refused(Refusal("machine_unavailable", why))
+        return bound
 
-    def initial_states(self, tx: Tx, name: str) -> set[str]:
-        """The states in which tasks of any version of a machine wait to be claimed."""
-        return {definition.initial for definition in self._versions(tx, name)}
-
-    def queued_states(self, tx: Tx, name: str) -> set[str]:
-        """The leased states from which a lapse leads back there, in any version."""
-        return {state for definition in self._versions(tx, name) for state in queued(definition)}
-
-    def _versions(self, tx: Tx, name: str) -> list[Definition]:
-        newest = self.taking_new(tx, name).definition.version
-        if self._complete.get(name) != newest:
+    def servable(self, tx: Tx, name: str) -> list[Definition]:
+        """Every version of a machine that this process can serve, oldest first."""
+        self._serves(name)
+        newest = machines.newest(tx, name)
+        if newest is not None and self._complete.get(name) != newest[0]:
             for row in machines.every(tx):
                 if row.name == name and (name, row.version) not in self._bound:
                     self._remember(row.definition)
-            self._complete[name] = newest
-        return [bound.definition for (machine, _), bound in list(self._bound.items()) if machine == name]
+            self._complete[name] = newest[0]
+        own = (bound for (machine, _), bound in list(self._bound.items()) if machine == name and not bound.missing)
+        return sorted((bound.definition for bound in own), key=lambda definition: definition.version)
+
+    def _serves(self, name: str) -> None:
+        if name not in self._functions:
+            raise self._unknown()
+
+    def _unknown(self) -> Refused:
+        known = ", ".join(self._functions) or "none"
+        return Refused(Refusal("unknown_machine", f"no such machine is served here; served: {known}"))
 
     def warnings(self, tx: Tx) -> list[str]:
         """What doctor says: missing functions, and bodies that changed under the same version number."""
@@ -107,7 +114,9 @@ class Registry:
 
     def _remember(self, definition: Definition) -> Bound:
         bound = Bound(definition, {**self._functions.get(definition.name, {}), **self._opinions(definition)})
-        return self._bound.setdefault((definition.name, definition.version), bound)
+        key = (definition.name, definition.version)
+        self._digests.setdefault(key, machines.digest_of(definition))
+        return self._bound.setdefault(key, bound)
 
     def _opinions(self, definition: Definition) -> Functions:
         """What asks each judge of a definition, unless it was declared for other words than this process knows."""

@@ -51,22 +51,21 @@ class Settling:
         return outcome
 
     def take_over(self) -> int:
-        """Begin on proposals that nobody works on any more; how many were taken."""
-        if not self._db.read(proposals.any_abandoned):
-            return 0
-        taken = self._db.run(lambda tx: proposals.abandoned(tx, TAKEN_AT_ONCE))
-        for proposal_id in taken:
-            self.adopt(proposal_id)
-        return len(taken)
+        """Begin on proposals that nobody works on any more; how many were taken. One that cannot be judged here is left
+        to others, untouched."""
+        found = self._db.read(lambda tx: proposals.abandoned(tx, TAKEN_AT_ONCE))
+        return sum(self._taken(proposal_id) for proposal_id in found)
 
-    def adopt(self, proposal_id: str) -> "Future[Done] | None":
-        """Work on a proposal that this process has taken over; None when it cannot be judged here, or needs no work."""
+    def _taken(self, proposal_id: str) -> bool:
         try:
             found = self._db.read(lambda tx: pending.examine(tx, self._registry, proposal_id))
-        except Refused as refused:  # a function of the machine is missing here, or the store failed: another turn will come
+            if found is None or not self._db.run(lambda tx: proposals.take(tx, proposal_id)):
+                return False
+        except Refused as refused:  # a function of the machine is missing here, or the store failed
             log.warning("proposal %s: %s", proposal_id, refused)
-            return None
-        return None if found is None else self.outcome(found)
+            return False
+        self.outcome(found)
+        return True
 
     def close(self) -> None:
         self._stop.set()

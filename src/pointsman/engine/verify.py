@@ -4,11 +4,12 @@ Each fault names the first bad entry of its task and what is wrong with it. Task
 one snapshot, so verification runs beside live work.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pointsman.engine.past import step
+from pointsman.errors import StoreError
 from pointsman.kernel.chain import GENESIS
 from pointsman.kernel.task import Task
 from pointsman.store import feed, history, judgements, machines, proposals, snapshots, tasks
@@ -51,7 +52,17 @@ def verify(db: Database, head: Mapping[str, Any] | None = None) -> Report:
 
 
 def _page(tx: Tx, after: int) -> list[tuple[int, int, Broken | None]]:
-    return [(row[0], *_task(tx, row)) for row in tx("tasks_after", after=after, limit=PAGE)]
+    return [(row[0], *_judged(tx, row)) for row in tx("tasks_after", after=after, limit=PAGE)]
+
+
+def _judged(tx: Tx, row: Row) -> tuple[int, Broken | None]:
+    """A task's entries, how many, and its first fault. What cannot even be read is a fault, not the end."""
+    try:
+        return _task(tx, row)
+    except StoreError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a tampered row may break anything that reads it; it is to be named
+        return 0, Broken(f"it cannot be read: {type(error).__name__}", str(row[1]))
 
 
 def _task(tx: Tx, row: Row) -> tuple[int, Broken | None]:
@@ -107,25 +118,45 @@ def _beyond(tx: Tx, head: Mapping[str, Any]) -> list[Broken]:
 
 
 def _outside_tasks(tx: Tx) -> list[Broken]:
-    faults = [Broken(f"machine {row.name} version {row.version} was altered") for row in machines.every(tx) if not row.sound]
-    faults += [Broken(f"a stray {what} stands in the store (key {key})") for what, key in tx("stray_entries")]
-    faults += [Broken(f"the request {key!r} of {by} does not match history", task) for by, key, task in tx("unmatched_requests")]
-    faults += [Broken("its idempotency record is gone", *row) for row in tx("entries_without_request", limit=PAGE)]
-    faults += [Broken(what) for what in feed.faults(tx, PAGE)]
-    faults += [Broken(f"the proposal {row.id} was altered", row.task) for row in _proposals(tx) if row.sealed != row]
-    faults += [Broken(f"the judgement of {row.check} was altered", row.task) for row in _judgements(tx) if not row.sound]
-    return faults
+    return [fault for look in (_machines, _strays, _requests, _feed, _proposals, _judgements) for fault in _looked(tx, look)]
 
 
-def _judgements(tx: Tx) -> Iterator[judgements.Kept]:
+def _looked(tx: Tx, look: Callable[[Tx], Iterator[Broken]]) -> Iterator[Broken]:
+    """What one look finds; a row that cannot be read ends it with a fault."""
+    try:
+        yield from look(tx)
+    except StoreError:
+        raise
+    except Exception as error:  # noqa: BLE001 - as above
+        yield Broken(f"a row of the {look.__name__.strip('_')} cannot be read: {type(error).__name__}")
+
+
+def _machines(tx: Tx) -> Iterator[Broken]:
+    yield from (Broken(f"machine {row.name} version {row.version} was altered") for row in machines.every(tx) if not row.sound)
+
+
+def _strays(tx: Tx) -> Iterator[Broken]:
+    yield from (Broken(f"a stray {what} stands in the store (key {key})") for what, key in tx("stray_entries"))
+
+
+def _requests(tx: Tx) -> Iterator[Broken]:
+    yield from (Broken(f"the request {key!r} of {by} does not match history", task) for by, key, task in tx("unmatched_requests"))
+    yield from (Broken("its idempotency record is gone", *row) for row in tx("entries_without_request", limit=PAGE))
+
+
+def _feed(tx: Tx) -> Iterator[Broken]:
+    yield from (Broken(what) for what in feed.faults(tx, PAGE))
+
+
+def _proposals(tx: Tx) -> Iterator[Broken]:
+    last = None
+    while page := proposals.after(tx, last, PAGE):
+        yield from (Broken(f"the proposal {row.id} was altered", row.task) for row in page if row.sealed != row)
+        last = page[-1].id
+
+
+def _judgements(tx: Tx) -> Iterator[Broken]:
     last = None
     while page := judgements.after(tx, last, PAGE):
-        yield from page
+        yield from (Broken(f"the judgement of {row.check} was altered", row.task) for row in page if not row.sound)
         last = page[-1]
-
-
-def _proposals(tx: Tx) -> Iterator[proposals.Kept]:
-    last = ""
-    while page := proposals.after(tx, last, PAGE):
-        yield from page
-        last = page[-1].id

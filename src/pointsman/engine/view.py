@@ -16,7 +16,7 @@ from pointsman.engine.settling import Settling
 from pointsman.engine.steps import Steps
 from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel.definition import Definition
-from pointsman.kernel.ingest import identifier
+from pointsman.kernel.ingest import faults, identifier
 from pointsman.kernel.refuse import allowed
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Task
@@ -99,10 +99,17 @@ def proposal_named(id: Id) -> str:
 
 
 def typed(*arguments: tuple[str, Any, Any]) -> None:
-    """Arguments as (path, value, type), every fault at once. In Python True is an int; here it is not."""
-    wrong = [path for path, value, kind in arguments if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)]
-    if wrong:
-        raise invalid(*((path, "has the wrong type") for path in wrong))
+    """Arguments as (path, value, type), every fault at once, those of their text and size included. In Python True is
+    an int; here it is not."""
+    found = [fault for path, value, kind in arguments for fault in _faults(path, value, kind)]
+    if found:
+        raise invalid(*found)
+
+
+def _faults(path: str, value: Any, kind: Any) -> list[tuple[str, str]]:
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        return [(path, "has the wrong type")]
+    return faults(value, path) if isinstance(value, str | int | float) else []
 
 
 def page_size(limit: int | None, path: str = "limit") -> int:

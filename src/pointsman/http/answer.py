@@ -1,7 +1,7 @@
 """What the flat service says: a task's row, or a refusal, as bytes."""
 
-import json
 from collections.abc import Mapping, Sequence
+from json import JSONEncoder
 from typing import Any
 
 from starlette.responses import Response
@@ -18,7 +18,10 @@ RETRY_AFTER_S = 1
 
 def encode(value: Any) -> bytes:
     """Compact JSON in ASCII, which no text can make fail."""
-    return json.dumps(value, separators=(",", ":")).encode()
+    return _encode(value).encode()
+
+
+_encode = JSONEncoder(separators=(",", ":")).encode
 
 
 def reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

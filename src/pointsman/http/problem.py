@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from starlette._utils import get_route_path
 from starlette.responses import Response
 from starlette.types import Scope
 
@@ -31,7 +30,8 @@ SAID_BY_HTTP: Mapping[int, str] = {
 
 def speaks(scope: Scope) -> bool:
     """Whether a request is for a path below `/v1/`, and so gets its problems in this form."""
-    return get_route_path(scope).startswith(PREFIX)
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", "")).startswith(PREFIX)
 
 
 def members(status: int, code: str, title: str, detail: str) -> dict[str, Any]:

@@ -6,7 +6,8 @@ never passes, and never takes the decision down with it.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from inspect import signature
 from typing import Any
 
 from pointsman.errors import Refusal, Refused
@@ -54,15 +55,15 @@ class Bound:
         except NoVerdict as error:
             return errored(str(error), error.detail)
         except BaseException as error:  # noqa: BLE001 - an author's code may raise anything, SystemExit too; it must not pass
-            return errored(f"{type(error).__name__}: {error}")
+            return errored(_told(error))
 
     def guard(self, function: Function, sees: Mapping[str, Any]) -> Verdict:
         """Ask a guard, with those of the facts it names as parameters."""
         called = self._call("guard", function)
         try:
             answer = called(**{name: sees[name] for name in _parameters(called)})
-        except Exception as error:  # noqa: BLE001 - as above: a guard that raises says no
-            return Verdict(False, clean(f"guard error: {type(error).__name__}: {error}")[:REASON_LIMIT])
+        except BaseException as error:  # noqa: BLE001 - as above: a guard that raises says no
+            return Verdict(False, clean(f"guard error: {_told(error)}")[:REASON_LIMIT])
         if isinstance(answer, Verdict):
             return answer
         return Verdict(answer is True, "" if answer is True else f"{function.name} is not true")
@@ -77,8 +78,8 @@ class Bound:
     def _computed(self, computed: Computed, inputs: Fields) -> Json:
         try:
             value = self._call("computed", computed.function)(**inputs)
-        except Exception as error:
-            raise _uncomputed(computed, f"{type(error).__name__}: {error}") from error
+        except BaseException as error:
+            raise _uncomputed(computed, _told(error)) from error
         if found := faults(value, computed.name):
             raise _uncomputed(computed, found[0][1])
         return value
@@ -87,9 +88,17 @@ class Bound:
         return self.functions[kind, function.name, function.version]
 
 
+@lru_cache(maxsize=1024)
 def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    code = function.__code__
-    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    """What a guard looks at: the parameters of what the author wrote, also behind a decorator."""
+    return tuple(signature(function).parameters)
+
+
+def _told(error: BaseException) -> str:
+    """What an author's code raised, in words. Somebody at the keyboard is not its doing."""
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    return f"{type(error).__name__}: {error}"
 
 
 def _uncomputed(computed: Computed, why: str) -> Refused:

@@ -121,7 +121,7 @@ class Event:
         """A decision judges somebody's content: its rule asks about contributors."""
         return mentions(self.by, "contributor")
 
-    @property
+    @cached_property
     def personal(self) -> bool:
         """Whether it matters who somebody is: its caller comes to own, owns, or decides."""
         return self.acquires or self.decides or mentions(self.by, "owner")
@@ -131,7 +131,11 @@ class Event:
         return tuple(source for source, _ in self.moves)
 
     def target(self, source: str) -> str | None:
-        return next((target for origin, target in self.moves if origin == source), None)
+        return self._targets.get(source)
+
+    @cached_property
+    def _targets(self) -> Mapping[str, str]:
+        return dict(reversed(self.moves))
 
 
 @dataclass(frozen=True, slots=True)

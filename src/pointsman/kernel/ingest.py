@@ -51,7 +51,7 @@ def parse(body: bytes) -> Json:
         raise _malformed("the body is not UTF-8", error.start) from None
     _shallow(text)
     try:
-        return json.loads(text, parse_int=_whole, parse_float=_finite, parse_constant=_constant, object_pairs_hook=_unique)
+        return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise _malformed("the body is not one JSON text", error.pos) from None
     except _Unfit as error:
@@ -98,6 +98,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) != len(pairs):
         raise _Unfit("an object has a key twice")
     return members
+
+
+_DECODER = json.JSONDecoder(parse_int=_whole, parse_float=_finite, parse_constant=_constant, object_pairs_hook=_unique)
 
 
 def _position(text: str) -> int:

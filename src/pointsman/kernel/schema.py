@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import lru_cache
+from typing import Any
 
 from pointsman.kernel.definition import Definition, Event, Schema
 from pointsman.kernel.ingest import LISTED, Faults, member
@@ -25,14 +26,14 @@ def faults(schema: Schema, value: Json, path: str) -> Faults:
 # ── proposals and creation ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def arguments(definition: Definition, event: Event, args: Mapping[str, Json], path: str = "args") -> tuple[Fields, Faults]:
+def arguments(definition: Definition, event: Event, args: Mapping[Any, Json], path: str = "args") -> tuple[Fields, Faults]:
     """What the event is to set, with defaults in place of optional arguments that are absent or null."""
     if not isinstance(args, dict):
         return {}, [(path, "must be an object")]
     found = ingest_faults(args, path)
     judges = _NO_JUDGES if found else _judges(definition)
     named = {setting.field for setting in event.sets}
-    found += [(member(path, name), "is not an argument of this event") for name in args if name not in named]
+    found += [(member(path, name), "is not an argument of this event") for name in args if isinstance(name, str) and name not in named]
     values: Fields = {}
     for setting in event.sets:
         value = args.get(setting.field)
@@ -48,14 +49,14 @@ def arguments(definition: Definition, event: Event, args: Mapping[str, Json], pa
     return values, found[:LISTED]
 
 
-def initial_fields(definition: Definition, fields: Mapping[str, Json], path: str = "fields") -> tuple[Fields, Faults]:
+def initial_fields(definition: Definition, fields: Mapping[Any, Json], path: str = "fields") -> tuple[Fields, Faults]:
     """The fields of a new task. A creator gives only those that no event sets: else one could pre-write what is
     to be judged."""
     if not isinstance(fields, dict):
         return {}, [(path, "must be an object")]
     found = ingest_faults(fields, path)
     judges = _NO_JUDGES if found else _judges(definition)
-    found += [(member(path, name), why) for name in fields if (why := _not_given(definition, name))]
+    found += [(member(path, name), why) for name in fields if isinstance(name, str) and (why := _not_given(definition, name))]
     values: Fields = {}
     for item in definition.fields:
         place = member(path, item.name)

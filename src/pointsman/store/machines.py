@@ -51,10 +51,13 @@ def find(tx: Tx, name: str, version: int) -> Published | None:
     return _read(tx("find_machine", name=name, version=version))
 
 
-def newest(tx: Tx, name: str) -> int | None:
-    """The highest published version of a name, None when there is none."""
-    row = tx("newest_machine", name=name)
-    return None if row is None else row[0]
+def newest(tx: Tx, name: str) -> tuple[int, str] | None:
+    """The highest published version of a name and its digest, None when there is none."""
+    return tx("newest_machine", name=name)
+
+
+def digest_of(definition: Definition) -> str:
+    return digest("machine", export(definition))
 
 
 def every(tx: Tx) -> list[Published]:

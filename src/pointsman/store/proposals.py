@@ -78,14 +78,14 @@ def settle(
     return row if tx("settle_proposal", id=row.id, **outcome) is not None else None
 
 
-def any_abandoned(tx: Tx) -> bool:
-    """Whether a pending proposal has nobody who works on it."""
-    return bool(tx("abandoned_proposals", now=tx.now, limit=1))
-
-
 def abandoned(tx: Tx, limit: int) -> list[str]:
-    """Take over pending proposals that nobody works on; their ids."""
-    return [row[0] for row in tx("abandoned_proposals", now=tx.now, limit=limit) if take(tx, row[0])]
+    """Pending proposals that nobody works on."""
+    return [row[0] for row in tx("abandoned_proposals", now=tx.now, limit=limit)]
+
+
+def is_abandoned(tx: Tx, proposal_id: str) -> bool:
+    """Whether this proposal is pending and nobody works on it."""
+    return tx("proposal_abandoned", id=proposal_id, now=tx.now) is not None
 
 
 def take(tx: Tx, proposal_id: str) -> bool:
@@ -98,7 +98,7 @@ def keep(tx: Tx, proposal_id: str) -> bool:
     return tx("keep_proposal", id=proposal_id, claimed_until=tx.now + HELD) is not None
 
 
-def after(tx: Tx, last: str, limit: int) -> list[Kept]:
+def after(tx: Tx, last: str | None, limit: int) -> list[Kept]:
     return [Kept(*row) for row in tx("proposals_after", after=last, limit=limit)]
 
 

@@ -74,15 +74,15 @@ def find(tx: Tx, task_id: str) -> Stored | None:
     return None if row is None else stored(row, tx.now)
 
 
-def next_claimable(tx: Tx, machine: str, state: str) -> Stored | None:
-    """The first unowned task in this state."""
-    row = tx("next_claimable", machine=machine, state=state)
+def next_claimable(tx: Tx, machine: str, version: int, state: str) -> Stored | None:
+    """The first unowned task of a machine version in this state."""
+    row = tx("next_claimable", machine=machine, machine_version=version, state=state)
     return None if row is None else stored(row, tx.now)
 
 
-def next_lapsed(tx: Tx, machine: str, states: Sequence[str]) -> Stored | None:
-    """The first task in these states whose owner's time ran out."""
-    row = tx("next_lapsed", machine=machine, states=canonical(sorted(states)), now=tx.now)
+def next_lapsed(tx: Tx, machine: str, version: int, state: str) -> Stored | None:
+    """The first task of a machine version in this state whose owner's time ran out."""
+    row = tx("next_lapsed", machine=machine, machine_version=version, state=state, now=tx.now)
     return None if row is None else stored(row, tx.now)
 
 

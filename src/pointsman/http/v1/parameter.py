@@ -22,7 +22,7 @@ _DIGITS = re.compile(r"[0-9]+", re.ASCII)
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """`read` turns its text into a value or raises ValueError with what is wrong. One with `many` may come several
-    times and is a list."""
+    times and is a list; one that is `listed` is a list by itself, so that several are one, joined with commas."""
 
     name: str
     read: Callable[[str], Any]
@@ -31,6 +31,7 @@ class Parameter:
     where: Where = "query"
     required: bool = False
     many: bool = False
+    listed: bool = False
     default: Any = None
 
     @property
@@ -132,6 +133,8 @@ def told(parameter: Parameter, values: list[str]) -> Any:
         if parameter.required:
             raise invalid((parameter.place, "is required"))
         return parameter.default
+    if parameter.listed:
+        values = [", ".join(values)]
     if len(values) > 1 and not parameter.many:
         raise invalid((parameter.place, "may be given once"))
     try:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,7 +16,7 @@ from pointsman.http import problem
 from pointsman.http.body import BODY_LIMIT, TooLarge, TooLargeResponse
 from pointsman.http.metrics import ACCEPTED, Tally
 from pointsman.http.v1.feed import Feed
-from pointsman.http.v1.operation import Operation
+from pointsman.http.v1.operation import Asked, Operation
 from pointsman.http.v1.read import Reading
 from pointsman.http.v1.table import OPERATIONS
 
@@ -50,10 +51,33 @@ def routes(pm: Pointsman, feed: Feed, tally: Tally) -> Iterator[BaseRoute]:
     return (PathRoute(path, calls) for path, calls in by_path.items())
 
 
+PLACES = {
+    "by": "header.Pointsman-As",
+    "session": "header.Pointsman-Session",
+    "idempotency_key": "header.Idempotency-Key",
+    "expect_version": "header.If-Match",
+    "at": "query.at",
+    "order": "query.order",
+}
+"""Where an argument of a verb stands in a request."""
+
+
+async def called(operation: Operation, asked: Asked) -> Response:
+    """The answer of the verb. What does not fit in its arguments is placed where the caller wrote it."""
+    try:
+        return await operation.call(asked)
+    except Refused as no:
+        if no.code != "invalid":
+            raise
+        failed = [{**item, "path": PLACES.get(item["path"], item["path"])} for item in no.failed]
+        detail = "; ".join(f"{item['path']}: {item['message']}" for item in failed)
+        raise Refused(replace(no.refusal, failed=failed, detail=detail)) from None
+
+
 def answering(operation: Operation, reading: Reading, tally: Tally) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         try:
-            response = await operation.call(await reading.read(request))
+            response = await called(operation, await reading.read(request))
         except TooLarge:
             return TooLargeResponse(TOO_LARGE, problem.MEDIA_TYPE)
         except Refused as no:

@@ -36,8 +36,10 @@ AS = Parameter("Pointsman-As", who, _NAME, "Who asks, in open mode.", "header", 
 SESSION = Parameter("Pointsman-Session", name, _NAME, "Tells holders under one name apart.", "header")
 KEY = Parameter("Idempotency-Key", name, _NAME, "The same request with the same key is done once, and answered alike.", "header")
 IF_MATCH = Parameter("If-Match", if_match, {"type": "string"}, 'Refuse unless the task is at this version, as in "7".', "header")
-IF_NONE_MATCH = Parameter("If-None-Match", str, {"type": "string"}, "Answer 304 to a reader who has this version.", "header")
-PREFER = Parameter("Prefer", wait, {"type": "string"}, f"`wait=N`: how many seconds to wait for checks, at most {WAIT_S}.", "header")
+IF_NONE_MATCH = Parameter("If-None-Match", str, {"type": "string"}, "Answer 304 to a reader who has this version.", "header", listed=True)
+PREFER = Parameter(
+    "Prefer", wait, {"type": "string"}, f"`wait=N`: how many seconds to wait for checks, at most {WAIT_S}.", "header", listed=True
+)
 LAST_ID = Parameter("Last-Event-ID", whole, _COUNT, "The last feed number that came; it goes before `after`.", "header")
 
 TASK_ID = Parameter("id", task_id, shapes.ID, "The task's id.", "path", required=True)

@@ -5,9 +5,11 @@ WHERE name = :name AND version = :version;
 
 -- name: newest_machine :one?
 -- The highest published version of a name: it takes new tasks.
-SELECT max(version) AS version
+SELECT version, digest
 FROM machines
-WHERE name = :name;
+WHERE name = :name
+ORDER BY version DESC
+LIMIT 1;
 
 -- name: list_machines :many
 SELECT name, version, digest, form, functions, published_at, hash

@@ -37,6 +37,11 @@ WHERE status = 'pending' AND claimed_until < :now
 ORDER BY claimed_until
 LIMIT :limit;
 
+-- name: proposal_abandoned :one?
+SELECT id
+FROM proposals
+WHERE id = :id AND status = 'pending' AND claimed_until < :now;
+
 -- name: take_proposal :one?
 -- Work on a pending proposal, while nobody else does.
 UPDATE proposals
@@ -55,7 +60,7 @@ RETURNING id;
 -- Every proposal, for verification.
 SELECT id, task, event, asked, principal, request_key, request_digest, created_at, status, version, refusal, settled_at, hash
 FROM proposals
-WHERE id > :after
+WHERE :after IS NULL OR id > :after
 ORDER BY id
 LIMIT :limit;
 

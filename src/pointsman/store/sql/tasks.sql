@@ -6,20 +6,20 @@ WHERE id = :id
 /*lock*/;
 
 -- name: next_claimable :one?
--- The first unowned task of a machine in its initial state, by place.
+-- The first unowned task of a machine version in its initial state, by place.
 SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
 FROM tasks
-WHERE final = 0 AND owner IS NULL AND machine = :machine AND state = :state
+WHERE final = 0 AND owner IS NULL AND machine = :machine AND machine_version = :machine_version AND state = :state
 ORDER BY place, key
 LIMIT 1
 /*lock:skip*/;
 
 -- name: next_lapsed :one?
--- The first task of a machine in these states whose lease ran out.
+-- The first task of a machine version in this state whose lease ran out.
 SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
 FROM tasks
-WHERE final = 0 AND machine = :machine AND lease_until IS NOT NULL AND lease_until <= :now
-    AND state IN (SELECT value FROM json_each(:states))
+WHERE final = 0 AND machine = :machine AND machine_version = :machine_version AND state = :state
+    AND lease_until IS NOT NULL AND lease_until <= :now
 ORDER BY place, key
 LIMIT 1
 /*lock:skip*/;

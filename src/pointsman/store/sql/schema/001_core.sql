@@ -45,8 +45,8 @@ CREATE INDEX tasks_in_state_by_created ON tasks (state, final, created_at, id);
 CREATE INDEX tasks_in_state_by_updated ON tasks (state, final, updated_at, id);
 CREATE INDEX tasks_in_state_by_place ON tasks (state, final, place, id);
 CREATE INDEX tasks_owned ON tasks (owner) WHERE final = 0 AND owner IS NOT NULL;
-CREATE INDEX tasks_claimable ON tasks (machine, state, place, key) WHERE final = 0 AND owner IS NULL;
-CREATE INDEX tasks_leased ON tasks (machine, lease_until) WHERE final = 0 AND lease_until IS NOT NULL;
+CREATE INDEX tasks_claimable ON tasks (machine, machine_version, state, place, key) WHERE final = 0 AND owner IS NULL;
+CREATE INDEX tasks_leased ON tasks (machine, machine_version, state, lease_until) WHERE final = 0 AND lease_until IS NOT NULL;
 CREATE INDEX tasks_of_machine ON tasks (machine, machine_version, state, final);
 
 CREATE TABLE entries (
