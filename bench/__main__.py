@@ -3,17 +3,13 @@
 import argparse
 import tempfile
 from collections.abc import Callable, Iterable
+from datetime import date
 from pathlib import Path
 
 from bench import flat, growth, python_api, rivals, stream, tools, waiting
 from bench.table import Effort, Line, machine, render
 
-EXPLAINED = """\
-A *transition* is one accepted `start_draft`: rights, state, version and evidence judged, the row updated, the entry
-hashed and inserted, one durable commit. `floor` is measured in the same run on the same machine, in turn with the
-figure, and `ratio` is the figure by its floor: absolute numbers move from machine to machine, ratios much less.
-`aim` is what is
-wanted, reached or not. Client and server share the processors. The floors are `bench/closure.py` and `bench/small_json.py`."""
+EXPLAINED = Path(__file__).with_name("explained.md")
 
 
 def main() -> None:
@@ -29,7 +25,8 @@ def main() -> None:
     print(f"\n{table}")
     if options.write:
         command = "make bench" + (" QUICK=1" if options.quick else "")
-        options.write.write_text(f"# Benchmarks\n\nPrinted by `{command}` on: {where}.\n\n{table}\n\n{EXPLAINED}\n")
+        head = f"# Benchmarks\n\nPrinted by `{command}` on {date.today()}, on: {where}."
+        options.write.write_text(f"{head}\n\n{table}\n\n{EXPLAINED.read_text()}")
 
 
 def measure(folder: Path, effort: Effort) -> list[Line]:

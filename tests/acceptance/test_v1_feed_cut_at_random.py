@@ -52,7 +52,7 @@ def test_every_entry_comes_once_and_in_order(tmp_path: Path) -> None:
         with Pointsman(served.db) as pm:
             recorded = [(entry.seq, entry.as_json()) for entry in pm.feed(limit=1_000)]
             assert pm.verify().ok
-    assert cuts > 10
+    assert cuts >= 5, "or nothing was cut"
     assert [number for number, _ in seen] == list(range(1, len(recorded) + 1))
     assert seen == recorded
 

@@ -23,7 +23,7 @@ _FORWARDED = frozenset({b"forwarded", b"via", b"x-real-ip"})
 
 _LOCAL_ONLY = (
     "this server is in open mode and answers only its own machine, without a proxy between; "
-    "to open it to others create a key first: pointsman key create NAME --kind person --role reviewer"
+    "keys, which open it to others, come with a later version (`pointsman key create`); until then use an SSH tunnel"
 )
 
 

@@ -57,7 +57,7 @@ def bind(host: str, port: int) -> socket.socket:
             (
                 "host",
                 "in open mode only a loopback address is served; "
-                "create a key first: pointsman key create NAME --kind person --role reviewer",
+                "keys, which open it to others, come with a later version (`pointsman key create`); until then use an SSH tunnel",
             )
         )
     if not 0 <= port <= 65_535:
