@@ -11,13 +11,19 @@ from acceptance.flat import GOOD, NOBODY
 from acceptance.process import Served
 from acceptance.v1 import FIELDS, Speaker
 from pointsman.http.v1.describe import EVENTS, responses
+from pointsman.http.v1.leases import CLAIMS
 from pointsman.http.v1.table import OPERATIONS
 
 ELSEWHERE = {"503", "410", "408"}
 """Met by no request alone: a store that fails, a pruned version, a connection that stalls."""
 
-OF_ITS_OWN = {("POST", EVENTS): {"202"}, ("GET", "/v1/proposals/{id}"): {"200"}, ("POST", "/v1/tasks"): {"409"}}
-"""What takes a slow check (P26), or a machine version that this server lacks."""
+OF_ITS_OWN = {
+    ("POST", EVENTS): {"202"},
+    ("GET", "/v1/proposals/{id}"): {"200"},
+    ("POST", "/v1/tasks"): {"409"},
+    ("POST", CLAIMS): {"409"},
+}
+"""What takes a slow check (P26), a machine version that this server lacks, or a machine that claims otherwise."""
 
 
 @pytest.fixture
@@ -103,6 +109,7 @@ def _asked(speaker: Speaker) -> Iterator[tuple[str, str, str | None, Any, dict[s
     yield "POST", f"/v1/tasks/{waiting['id']}/events/approve", "bob", {"digest": waiting["digest"]}, {}
     yield "POST", claim, "bob", {"args": {"x": "y" * (1 << 20)}}, {}
     yield "POST", claim, "bob", {}, {"Content_Type": "text/plain"}
+    yield from _of_leases(speaker)
     yield "GET", f"/v1/tasks/{queued}", None, None, {"If_None_Match": '"2"'}
     for last in ("", "/history", "/evidence", "/decisions", "/diff?from=1&to=1", "/report"):
         for id in (queued, NOBODY, "nonsense"):
@@ -113,6 +120,19 @@ def _asked(speaker: Speaker) -> Iterator[tuple[str, str, str | None, Any, dict[s
         yield "GET", f"{path}?nonsense=1", "rita", None, {}
     yield "GET", "/v1/tasks?machine=nonsense", None, None, {}
     yield "GET", "/v1/machines/nonsense", None, None, {}
+
+
+def _of_leases(speaker: Speaker) -> Iterator[tuple[str, str, str | None, Any, dict[str, str]]]:
+    long, plain = {"machine": "y" * (1 << 20)}, {"Content_Type": "text/plain"}
+    yield from (("POST", "/v1/claims", "bob", body, {}) for body in ({}, {"limit": 0}, {"machine": "nonsense"}, long))
+    yield "POST", "/v1/claims", "bob", {}, plain
+    mine = {"epoch": 1}
+    for method in ("POST", "DELETE"):
+        lease = f"/v1/tasks/{speaker.lead('claimed')['id']}/lease"
+        yield from ((method, lease, "bob", body, {}) for body in (mine, {}, long))
+        yield method, lease, "eve", mine, {}
+        yield method, lease, "bob", mine, plain
+        yield method, f"/v1/tasks/{NOBODY}/lease", "bob", mine, {}
 
 
 def _template(path: str, known: Any) -> str:

@@ -31,7 +31,7 @@ def schemas(form: Any) -> Iterator[dict[str, Any]]:
 
 def test_every_server_has_its_tools_and_one_for_each_event_that_does_not_acquire() -> None:
     found = toolbox(TASKS, Seating(named=True, holds=True))
-    assert set(found) == READS | {"create_task", "claim_task", "propose"} | OF_TASKS
+    assert set(found) == READS | {"create_task", "claim_task", "renew_lease", "release_task", "propose"} | OF_TASKS
     assert {name for name, tool in found.items() if tool.reads} == READS
 
 
@@ -119,5 +119,5 @@ def test_every_hint_is_set_and_every_description_is_our_own(tmp_path: Any) -> No
         assert hints.idempotent_hint is not None
         assert "IGNORE" not in tool.model_dump_json()
     assert {tool.name for tool in tools if tool.annotations.idempotent_hint} == READS | {
-        *("approve", "reject", "drop", "complete_task", "fail_task"),
+        *("approve", "reject", "drop", "complete_task", "fail_task", "renew_lease", "release_task"),
     }

@@ -106,8 +106,8 @@ def test_a_path_that_is_none(at: Board) -> None:
         "/v1/nonsense",
         "/v1/tasks/",
         f"/v1/tasks/{NOBODY}/",
-        "/v1/claims",
-        f"/v1/tasks/{NOBODY}/lease",
+        "/v1/claims/",
+        f"/v1/tasks/{NOBODY}/lease/",
         "/v1/holds",
         "/v1//tasks",
     ):

@@ -58,6 +58,8 @@ def test_every_answer_is_documented(known: Any, method: str, path: str, mode: Ge
         n = next(place)
         if mode == GenerationMode.POSITIVE and "/tasks/{id}" in path and n % 2:
             case.path_parameters["id"] = tasks[n % len(tasks)]["id"]
+        if isinstance(case.body, dict) and type(case.body.get("wait_s")) in (int, float) and 0 <= case.body["wait_s"] <= 25:
+            case.body["wait_s"] = 0  # a claim is not to wait here
         case.call_and_validate(checks=checks)
 
     answers()

@@ -229,7 +229,7 @@ def test_the_board_as_it_was(at: Board) -> None:
     assert sorted(recorded) == [1, 2, 3]
     for number, tasks in recorded.items():
         page = at.told("/v1/tasks", at=f"#{number}")
-        assert (page["tasks"], page["as_of"], page["next"]) == ([task | {"allowed": []} for task in tasks], number, None)
+        assert (page["tasks"], page["as_of"], page["next"]) == ([task | {"allowed": [], "lease": None} for task in tasks], number, None)
         assert at.told("/v1/tasks", at=tasks[-1]["updated_at"])["as_of"] == number
     assert at.told("/v1/tasks", at="#0") == {"tasks": [], "next": None, "as_of": 0}
     assert paths(refused(at.get("/v1/tasks", at="#1", order="priority"), 422, "invalid")) == ["query.order"]

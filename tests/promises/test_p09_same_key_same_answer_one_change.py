@@ -71,6 +71,21 @@ def test_concurrent_duplicates_of_a_creation_make_one_task(url: str) -> None:
         assert all(answer == answers[0] for answer in answers)
 
 
+def test_concurrent_duplicates_of_a_release_give_back_once(url: str) -> None:
+    with Pointsman(url) as pm:
+        task = support.drafting(pm)
+        gate = Barrier(CALLERS)
+
+        def call(_: int) -> Task:
+            gate.wait()
+            return pm.release(task.id, by=support.OWNER, epoch=task.epoch, idempotency_key="back-1")
+
+        with ThreadPoolExecutor(CALLERS) as pool:
+            answers = list(pool.map(call, range(CALLERS)))
+        assert {(answer.state, answer.owner, answer.version) for answer in answers} == {("queued", None, task.version + 1)}
+        assert pm.get(task.id).version == task.version + 1
+
+
 def test_a_replay_answers_the_first_answer_though_the_task_moved_on(url: str) -> None:
     with Pointsman(url) as pm:
         task = support.drafting(pm)

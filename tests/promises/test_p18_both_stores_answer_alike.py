@@ -12,9 +12,9 @@ import support
 from databases import PostgresServer
 from pointsman import Event, Machine, Pointsman, Refused, State, Task, Tasks, Verdict, check, owner
 from pointsman.testing import FakeClock, seeded
-from pointsman.types import iso, seconds
+from pointsman.types import iso, minutes, seconds
 
-STEPS = 400
+STEPS = 500
 TEXTS = ["é\U0001f600 İı", "a", "B", "ä", "Z", "%_\\", "''\"", "x" * 300, "zeta\u0301", support.GOOD, support.GOOD + " More.", support.BAD]
 NAMES = ["worker-a", "worker-b", "Worker-A", "rita", "saul"]
 AHEAD = {
@@ -50,9 +50,9 @@ class Calls:
         self.pm, self.clock, self.chosen = pm, clock, random.Random(seed)
 
     def next(self) -> Answer:
-        self.clock.advance(self.chosen.choice([0, 1, seconds(1), seconds(600)]))
+        self.clock.advance(self.chosen.choice([0, 1, seconds(1), seconds(60), minutes(20)]))
         likely = (self.forward, self.forward, self.forward, self.propose, self.propose)
-        call = self.chosen.choice([self.create, self.claim, *likely, self.decide, self.lists, self.past])
+        call = self.chosen.choice([self.create, self.claim, *likely, self.decide, self.lease, self.lists, self.past])
         try:
             return call.__name__, told(call())
         except Refused as refused:
@@ -100,6 +100,16 @@ class Calls:
         event, fields = AHEAD[task.state]
         args = {name: self.pick(TEXTS) for name in fields}
         return self.pm.propose(task.id, event, args, by=task.owner, epoch=task.epoch)
+
+    def lease(self) -> Any:
+        """Renew or give back, by the owner or somebody else, in time or too late."""
+        task = self.task()
+        if task is None:
+            return None
+        by, epoch = self.pick([task.owner or "rita", *NAMES]), self.pick([task.epoch, task.epoch, 7])
+        if self.chosen.random() < 0.5:
+            return self.pm.renew(task.id, by=by, epoch=epoch)
+        return self.pm.release(task.id, by=by, epoch=epoch, reason=self.pick([None, "tired"]), idempotency_key=self.pick([None, "r1"]))
 
     def decide(self) -> Any:
         waiting = self.pm.list(state="awaiting_approval")

@@ -78,6 +78,7 @@ def a_slow_check(pm: Pointsman, name: str) -> None:
 def an_empty_queue(pm: Pointsman, name: str) -> None:
     while pm.claim(name, by="w") is not None:
         pass
+    assert pm.claim(name, by="w", states=["open"]) is None
 
 
 def refusals(pm: Pointsman) -> None:
@@ -113,6 +114,8 @@ def long_history(pm: Pointsman) -> None:
     task = acknowledged(pm.claim("tasks", by="w", id=task.id))
     for _ in range(EVERY):
         task = acknowledged(pm.propose(task.id, "start_draft", by="w", epoch=task.epoch))
+    pm.renew(task.id, by="w", epoch=task.epoch)
+    acknowledged(pm.release(task.id, by="w", epoch=task.epoch))
 
 
 def reading(pm: Pointsman) -> None:

@@ -5,14 +5,13 @@ from typing import Annotated
 import typer
 
 from pointsman.app import opened
-from pointsman.cli import looking, options, output, views
+from pointsman.cli import holding, looking, options
+from pointsman.cli.acting import named, told
 from pointsman.cli.arguments import arguments
-from pointsman.config import Config, settings
+from pointsman.config import settings
 from pointsman.engine.pointsman import Pointsman
-from pointsman.engine.views import task_json
 from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel.rules import ANONYMOUS, Principal
-from pointsman.kernel.task import Task
 
 app = typer.Typer(help="Create tasks, claim them, propose events, read tasks and their history.", rich_markup_mode=None)
 
@@ -47,7 +46,7 @@ def create(
         fields = arguments(arg, pm.machines.get(machine))
         by = config.name or Principal(ANONYMOUS, kind="person", auth="open")
         task = pm.create(machine, fields, by=by, priority=priority, idempotency_key=idempotency_key)
-        _answer(pm, config, "created", task)
+        told(pm, config, "created", task)
 
 
 @app.command("claim")
@@ -66,13 +65,13 @@ def claim(
     The answer holds the epoch: name it with --epoch in what you propose as the owner.
     """
     config = settings(db=db, work=work, json=json, **{"as": name})
-    by = _name(config)
+    by = named(config)
     with opened(config) as pm:
         machine = pm.get(id).machine if id else _machine(pm, machine)
         task = pm.claim(machine, by=by, id=id, expect_version=expect_version, idempotency_key=idempotency_key)
         if task is None:
             raise Refused(Refusal("nothing_to_claim", f"no task of {machine} waits"))
-        _answer(pm, config, "claimed", task)
+        told(pm, config, "claimed", task)
 
 
 @app.command("propose")
@@ -100,7 +99,7 @@ def propose(
     pointsman task propose ID request_approval --as worker-1 --epoch 1 --arg draft=@notes.md
     """
     config = settings(db=db, work=work, json=json, **{"as": name})
-    by = _name(config)
+    by = named(config)
     with opened(config) as pm:
         args = arguments(arg, pm.machines.get(pm.get(id).machine)) if arg else {}
         task = pm.propose(
@@ -115,13 +114,7 @@ def propose(
             dry_run=dry_run,
             wait_s=wait,
         )
-        _answer(pm, config, f"dry run, nothing changed: {event} would be accepted" if dry_run else f"{event} accepted", task)
-
-
-def _name(config: Config) -> str:
-    if config.name is None:
-        raise invalid(("--as", 'say who acts: --as NAME, POINTSMAN_AS, or as = "NAME" in pointsman.toml'))
-    return config.name
+        told(pm, config, f"dry run, nothing changed: {event} would be accepted" if dry_run else f"{event} accepted", task)
 
 
 def _machine(pm: Pointsman, named: str | None) -> str:
@@ -130,13 +123,8 @@ def _machine(pm: Pointsman, named: str | None) -> str:
     return named or next(iter(pm.machines))
 
 
-def _answer(pm: Pointsman, config: Config, did: str, task: Task) -> None:
-    if config.json:
-        output.as_json(task_json(task))
-    else:
-        output.line(f"{did}: {views.summary(task)}")
-
-
+app.command("renew", short_help="Hold a task for longer.")(holding.renew)
+app.command("release", short_help="Give a task back.")(holding.release)
 app.command("list", short_help="List tasks as they are or were.")(looking.list_)
 app.command("show", short_help="Show a task in full, and what can happen next.")(looking.show)
 app.command("history", short_help="Show who did what and when.")(looking.history)

@@ -56,10 +56,11 @@ class Checks:
         """Take up nothing more. Checks that run are left to themselves; whoever waits for others is told."""
         with self._changed:
             self._open = False
-            left, self._waiting = list(self._waiting), deque()
+            left = list(self._running.values())
+            self._waiting.clear()
             self._changed.notify_all()
-        for job in left:
-            _settle(job.future.set_exception, StoreError("store_unavailable", "this process is closing; the proposal goes on elsewhere"))
+        for future in left:
+            _settle(future.set_exception, StoreError("store_unavailable", "this process is closing; the proposal goes on elsewhere"))
 
     def _grow(self) -> None:
         if self._idle < len(self._waiting) and self._threads < self._size:

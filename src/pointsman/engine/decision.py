@@ -16,11 +16,14 @@ from pointsman.kernel import decide as kernel
 from pointsman.kernel.bound import Bound, Judgement
 from pointsman.kernel.case import Case
 from pointsman.kernel.decide import Accept, Decision, Need, NeedChecks
+from pointsman.kernel.lease import POINTSMAN, lapsed
 from pointsman.kernel.rules import Principal
-from pointsman.kernel.task import Task
+from pointsman.kernel.task import Lease, Task
 from pointsman.store import judgements, proposals, requests, tasks
 from pointsman.store.database import Database, Tx
+from pointsman.store.requests import Request
 from pointsman.store.tasks import Stored
+from pointsman.types import Instant, uuid7
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,13 @@ class Deciding:
         if digest != self.call.request.digest:
             raise Refused(Refusal("idempotency_conflict", "this idempotency key was used with another request", task=task))
 
+    def lapse(self, tx: Tx, machine: Bound, found: Stored, now: Instant) -> None:
+        """Record that an owner's time ran out. Nobody asked for it, so it has a request of its own."""
+        own = Request(POINTSMAN.name, uuid7(now, self.chance(74)), "")
+        record(
+            tx, replace(self.call, by=POINTSMAN, session=None, request=own), machine, found, lapsed(machine, found.task, now), self.chance
+        )
+
     def record(self, tx: Tx, machine: Bound, before: Stored | None, accept: Accept) -> Done:
         record(tx, self.call, machine, before, accept, self.chance)
         return Done(accept.after, accept.refusal)
@@ -92,9 +102,17 @@ def find(tx: Tx, task_id: str) -> Stored:
     return found
 
 
+def _lease(tx: Tx, past: Task) -> Lease | None:
+    """The lease as it is, for an answer of the past whose owner still holds the task: history does not keep leases."""
+    found = tasks.find(tx, past.id)
+    same = found is not None and (found.task.owner, found.task.epoch, found.task.state) == (past.owner, past.epoch, past.state)
+    return found.task.lease if found is not None and same else None
+
+
 def answered(tx: Tx, registry: Registry, by: Principal, task_id: str, version: int) -> Done:
     """What the step at a version answered, then and at every replay."""
-    entry, task = at_version(tx, task_id, version)
+    entry, past = at_version(tx, task_id, version)
+    task = past.but(lease=_lease(tx, past))
     if entry.link.kind != "otherwise":
         return Done(task)
     machine = registry.bound(tx, task.machine, task.machine_version)

@@ -19,7 +19,7 @@ from pointsman.kernel.case import Case, Proposal
 from pointsman.kernel.chain import canonical
 from pointsman.kernel.decide import Accept, NeedChecks, Refuse
 from pointsman.kernel.rules import Principal
-from pointsman.store import proposals
+from pointsman.store import proposals, tasks
 from pointsman.store.database import Tx
 from pointsman.store.proposals import Kept
 from pointsman.store.requests import Request
@@ -42,6 +42,7 @@ def begin(tx: Tx, deciding: Deciding, case: Case, asked: Asked) -> Pending:
         created_at=tx.now,
     )
     proposals.add(tx, row)
+    tasks.prolong(tx, task.id, tx.now + proposals.HELD)
     return Pending(row.id, task.id, asked)
 
 

@@ -1,7 +1,7 @@
 """The units of work behind `create`, `claim` and `propose`: read, decide, record, in one transaction."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pointsman.engine import pending
@@ -12,10 +12,11 @@ from pointsman.kernel import decide as kernel
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.case import Case, Proposal
 from pointsman.kernel.decide import Accept, NeedChecks, Refuse
+from pointsman.kernel.lease import lapsed, queued
 from pointsman.kernel.task import Task
 from pointsman.store import tasks
 from pointsman.store.database import Tx
-from pointsman.store.tasks import Stored
+from pointsman.store.tasks import Queue, Stored
 from pointsman.types import uuid7
 
 
@@ -36,6 +37,7 @@ def propose(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx, look: 
     case = _case(deciding, tx, found, proposal)
     if earlier := deciding.replayed(tx, look) or pending.requested(tx, deciding, look):
         return earlier
+    found, case = _free(deciding, tx, found, case)
     match weighed(tx, case, {}):
         case Accept() as accept:
             return deciding.record(tx, case.machine, found, accept)
@@ -49,6 +51,8 @@ def dry_run(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx) -> Don
     """What would be decided, on a snapshot; runs no check and writes nothing."""
     found = find(tx, task_id)
     case = _case(deciding, tx, found, proposal)
+    if case.event.acquires and found.task.lapsed:
+        case = _case(deciding, tx, replace(found, task=lapsed(case.machine, found.task, case.now).after), _next_expected(case))
     match weighed(tx, case, {}):
         case Accept(after, refusal=refusal):
             return Done(after, refusal and replace(refusal, state=found.task.state, version=found.task.version, recorded=False))
@@ -59,18 +63,28 @@ def dry_run(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx) -> Don
             raise Refused(case.no("evidence_pending", f"a dry run runs no check; to be judged: {names}"))
 
 
-def claim(deciding: Deciding, machine: str, task_id: str | None, proposal: Proposal, tx: Tx, look: bool) -> Done | None:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which task a claim is for: one by id, else the first that waits in these states."""
+
+    machine: str
+    task: str | None = None
+    states: Sequence[str] | None = None
+
+
+def claim(deciding: Deciding, wanted: Wanted, proposal: Proposal, tx: Tx, look: bool) -> Done | None:
     """Take one task by id, or the next; None when nothing waits."""
-    if done := deciding.repeated(tx, look) or (deciding.replayed(tx, look) if task_id is None else None):
+    if done := deciding.repeated(tx, look) or (deciding.replayed(tx, look) if wanted.task is None else None):
         return done
-    found = _waiting(deciding.registry, tx, machine) if task_id is None else find(tx, task_id)
+    found = _waiting(deciding.registry, tx, wanted) if wanted.task is None else find(tx, wanted.task)
     if found is None:
         return deciding.replayed(tx, look)
-    if found.task.machine != machine:
-        raise Refused(Refusal("unknown_task", f"no task of machine {machine} has this id", task=found.task.id))
+    if found.task.machine != wanted.machine:
+        raise Refused(Refusal("unknown_task", f"no task of machine {wanted.machine} has this id", task=found.task.id))
     case = _case(deciding, tx, found, proposal)
     if done := deciding.replayed(tx, look):
         return done
+    found, case = _free(deciding, tx, found, case)
     match weighed(tx, case, {}):
         case Accept() as accept:
             return deciding.record(tx, case.machine, found, accept)
@@ -78,6 +92,22 @@ def claim(deciding: Deciding, machine: str, task_id: str | None, proposal: Propo
             raise Refused(refusal)
         case NeedChecks():
             raise Refused(case.no("evidence_pending", "this claim needs a check; propose the event by name"))
+
+
+def _free(deciding: Deciding, tx: Tx, found: Stored, case: Case) -> tuple[Stored, Case]:
+    """Before an acquiring event, record that the last owner's time ran out: lapse and claim stand or fall together."""
+    if not (case.event.acquires and found.task.lapsed):
+        return found, case
+    deciding.lapse(tx, case.machine, found, case.now)
+    freed = find(tx, found.task.id)
+    return freed, _case(deciding, tx, freed, _next_expected(case))
+
+
+def _next_expected(case: Case) -> Proposal:
+    """An expected version that held before the lapse holds after it."""
+    proposal = case.proposal
+    holds = proposal.expect_version == case.task.version
+    return replace(proposal, expect_version=case.task.version + 1) if holds else proposal
 
 
 def _case(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal) -> Case:
@@ -90,9 +120,15 @@ def _case(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal) -> Case
     return case
 
 
-def _waiting(registry: Registry, tx: Tx, machine: str) -> Stored | None:
-    """The first in line over the versions that can be served here."""
-    return tasks.next_claimable(tx, machine, registry.waiting(tx, machine))
+def _waiting(registry: Registry, tx: Tx, wanted: Wanted) -> Stored | None:
+    """The first in line over the versions that can be served here: unowned in the initial state, or lapsed on the way
+    back there; or either in the states that were asked for."""
+    queues = list[tuple[Queue, int, str]]()
+    for definition in registry.servable(tx, wanted.machine):
+        unowned, leased = wanted.states or (definition.initial,), wanted.states or queued(definition)
+        queues.extend(("claimable", definition.version, state) for state in unowned)
+        queues.extend(("lapsed", definition.version, state) for state in leased)
+    return tasks.next_in_line(tx, wanted.machine, queues)
 
 
 def _acquiring(bound: Bound, task: Task) -> str:

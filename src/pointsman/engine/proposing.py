@@ -1,20 +1,23 @@
 """The verbs that ask for a change: create, claim, propose."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Any
 
-from pointsman.engine import past, pending
+from pointsman.engine import leases, past, pending
 from pointsman.engine import propose as units
 from pointsman.engine.decision import Deciding, Done, Pending
 from pointsman.engine.steps import Await, Pause, Read, Steps, Write, durable, verb
 from pointsman.engine.view import By, Id, View, task_named, typed
 from pointsman.errors import Refusal, Refused, StoreError, invalid
 from pointsman.kernel.case import Proposal
+from pointsman.kernel.ingest import faults
+from pointsman.kernel.lease import LONGEST, SHORTEST
 from pointsman.kernel.task import Task
 from pointsman.store import proposals
+from pointsman.types import SECOND, Duration, seconds
 
 LARGEST_PRIORITY = 1_000
 LOOK_S = 0.1
@@ -40,17 +43,29 @@ class Proposing(View):
         *,
         by: By,
         id: Id | None = None,
+        states: Sequence[str] | None = None,
         expect_version: int | None = None,
         session: str | None = None,
+        lease_s: float | None = None,
+        wait_s: float = 0,
         idempotency_key: str | None = None,
     ) -> Steps[Task | None]:
-        """Take the task with this id, or the first that waits; None when none does."""
-        typed(("machine", machine, str), ("expect_version", expect_version, int | None))
-        wanted = None if id is None else task_named(id)
-        asked = {"verb": "claim", "machine": machine, "id": wanted, "expect_version": expect_version, "session": session}
-        deciding = self.deciding(by, session, idempotency_key, asked)
-        proposal = Proposal("", {}, deciding.call.by, self.door.strict, session, expect_version=expect_version)
-        return (yield from self._told(deciding, "claim", durable(partial(units.claim, deciding, machine, wanted, proposal))))
+        """Take the task with this id, or the first that waits; None when none does, even after `wait_s` seconds.
+
+        What waits are unowned tasks in the initial state and tasks whose owner's lease ran out, or both in `states`.
+        `lease_s` is how long to hold it without a call, the state's own time if not said."""
+        numbers = (("expect_version", expect_version, int | None), ("wait_s", wait_s, float | int))
+        typed(("machine", machine, str), ("states", states, list | tuple | None), *numbers)
+        wanted = units.Wanted(machine, None if id is None else task_named(id), None if states is None else tuple(states))
+        named = {"id": wanted.task, "states": list(states or ()), "expect_version": expect_version, "session": session}
+        deciding = self.deciding(by, session, idempotency_key, {"verb": "claim", "machine": machine, "lease_s": lease_s, **named})
+        proposal = Proposal("", {}, deciding.call.by, self.door.strict, session, expect_version=expect_version, lease=_lease(lease_s))
+        for look in range(round(wait_s / LOOK_S) + 1):
+            if look:
+                yield Pause(LOOK_S)
+            if task := (yield from self._told(deciding, "claim", durable(partial(units.claim, deciding, wanted, proposal)))):
+                return task
+        return None
 
     @verb
     def propose(
@@ -83,6 +98,36 @@ class Proposing(View):
         if dry_run:
             return _accepted((yield Read(partial(units.dry_run, deciding, wanted, proposal))))
         return (yield from self._told(deciding, event, self._proposed(deciding, wanted, proposal, wait_s)))
+
+    @verb
+    def renew(self, id: Id, *, by: By, epoch: int | None = None, session: str | None = None, lease_s: float | None = None) -> Steps[Task]:
+        """Hold a task for longer, without an entry; the task with its new lease."""
+        typed(("epoch", epoch, int | None))
+        wanted = task_named(id)
+        deciding = self.deciding(by, session, None, {})
+        claim = Proposal("renew", {}, deciding.call.by, self.door.strict, session, epoch)
+        return (yield Write(partial(leases.renew, deciding, wanted, claim, _lease(lease_s))))
+
+    @verb
+    def release(
+        self,
+        id: Id,
+        *,
+        by: By,
+        epoch: int | None = None,
+        reason: str | None = None,
+        session: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Steps[Task]:
+        """Give a task back; it moves as a lapse does and keeps all its fields."""
+        typed(("epoch", epoch, int | None), ("reason", reason, str | None))
+        if found := faults(reason, "reason"):
+            raise invalid(*found)
+        wanted = task_named(id)
+        asked = {"verb": "release", "id": wanted, "epoch": epoch, "reason": reason, "session": session}
+        deciding = self.deciding(by, session, idempotency_key, asked)
+        claim = Proposal("release", {}, deciding.call.by, self.door.strict, session, epoch)
+        return (yield from self._told(deciding, "release", durable(partial(leases.release, deciding, wanted, claim, reason))))
 
     def _proposed(self, deciding: Deciding, wanted: str, proposal: Proposal, wait_s: float | None) -> Steps[Done]:
         """Decide; when checks must run first, wait for the outcome of the durable proposal."""
@@ -129,6 +174,16 @@ class Proposing(View):
             stale = refused.refusal
         changed = yield Read(partial(past.what_changed, self.engine.registry, stale))
         raise Refused(replace(stale, failed=changed))
+
+
+def _lease(lease_s: float | None) -> Duration | None:
+    """A wanted lease in µs, between one second and a day."""
+    if lease_s is None:
+        return None
+    typed(("lease_s", lease_s, float | int))
+    if not SHORTEST / SECOND <= lease_s <= LONGEST / SECOND:
+        raise invalid(("lease_s", "must be from 1 to 86400 seconds"))
+    return seconds(lease_s)
 
 
 def _awaited(outcome: Any, wait_s: float | None) -> Steps[Done | None]:

@@ -72,8 +72,8 @@ class Registry:
             raise Refused(Refusal("machine_unavailable", why))
         return bound
 
-    def waiting(self, tx: Tx, name: str) -> list[tuple[int, str]]:
-        """(version, initial state) of every version of a machine that this process can serve."""
+    def servable(self, tx: Tx, name: str) -> list[Definition]:
+        """Every version of a machine that this process can serve, oldest first."""
         self._serves(name)
         newest = machines.newest(tx, name)
         if newest is not None and self._complete.get(name) != newest[0]:
@@ -82,7 +82,7 @@ class Registry:
                     self._remember(row.definition)
             self._complete[name] = newest[0]
         own = (bound for (machine, _), bound in list(self._bound.items()) if machine == name and not bound.missing)
-        return sorted((bound.definition.version, bound.definition.initial) for bound in own)
+        return sorted((bound.definition for bound in own), key=lambda definition: definition.version)
 
     def _serves(self, name: str) -> None:
         if name not in self._functions:

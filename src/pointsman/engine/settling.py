@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pointsman.engine import pending
 from pointsman.engine.checks import Checks
@@ -19,8 +19,8 @@ from pointsman.engine.registry import Registry
 from pointsman.errors import Refused
 from pointsman.kernel.bound import Judgement
 from pointsman.kernel.decide import Need
-from pointsman.store import proposals
-from pointsman.store.database import Database
+from pointsman.store import proposals, tasks
+from pointsman.store.database import Database, Tx
 
 T = TypeVar("T")
 log = logging.getLogger("pointsman")
@@ -33,6 +33,7 @@ class Settling:
         self._db, self._registry, self._chance, self._checks = db, registry, chance, checks
         self._lock = threading.Lock()
         self._working: dict[str, Future[Done]] = {}
+        self._tasks: dict[str, str] = {}
         self._stop = threading.Event()
         self._pulse: threading.Thread | None = None
 
@@ -44,6 +45,7 @@ class Settling:
                 return self._working.get(proposal.proposal)
             outcome: Future[Done] = Future()
             self._working[proposal.proposal] = outcome
+            self._tasks[proposal.proposal] = proposal.task
             self._beat()
         self._run(proposal.proposal, proposal.task, proposal.asked, outcome)
         return outcome
@@ -92,6 +94,7 @@ class Settling:
         """Tell whoever waits. After a fault of the store the proposal is still pending, and will be taken over."""
         with self._lock:
             self._working.pop(proposal_id, None)
+            self._tasks.pop(proposal_id, None)
         if isinstance(answer, BaseException):
             outcome.set_exception(answer)
         else:
@@ -104,12 +107,16 @@ class Settling:
 
     def _beats(self) -> None:
         while not self._stop.wait(PULSE_S):
-            for proposal_id in list(self._working):
-                self._db.submit(partial(_keep, proposal_id))
+            for proposal_id, task in list(self._tasks.items()):
+                self._db.submit(partial(_keep, proposal_id, task))
 
 
-def _keep(proposal_id: str, tx: Any) -> bool:
-    return proposals.keep(tx, proposal_id)
+def _keep(proposal_id: str, task: str, tx: Tx) -> None:
+    """Say that this process still works on it, and keep its owner's lease alive meanwhile; a check's own time is the cap.
+    The task is locked first, as by whoever decides on it."""
+    tasks.find(tx, task)
+    if proposals.keep(tx, proposal_id):
+        tasks.prolong(tx, task, tx.now + proposals.HELD)
 
 
 def together(futures: Sequence["Future[T]"]) -> "Future[list[T]]":

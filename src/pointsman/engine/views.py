@@ -18,6 +18,7 @@ def task_json(task: Task) -> dict[str, Json]:
     return {
         **{name: getattr(task, name) for name in _PLAIN},
         **_unfilled(),
+        "lease": None if task.lease is None else {"expires_at": iso(task.lease.expires_at), "live": task.lease.live},
         "fields": dict(task.fields),
         "evidence": evidence_json(task.evidence),
         "allowed": list(task.allowed),
@@ -28,7 +29,7 @@ def task_json(task: Task) -> dict[str, Json]:
 
 def _unfilled() -> dict[str, Json]:
     """Members that no rule of this version fills."""
-    absent = dict.fromkeys(("lease", "parked", "waiting", "dedupe_key", "parent", "run_at", "approvals"))
+    absent = dict.fromkeys(("parked", "waiting", "dedupe_key", "parent", "run_at", "approvals"))
     return {**absent, "tags": [], "needs": [], "blocked_by": [], "attempts": {"lost": 0, "error": 0, "deferred": 0}}
 
 

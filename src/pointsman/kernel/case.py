@@ -10,12 +10,13 @@ from pointsman.kernel.definition import Event
 from pointsman.kernel.refuse import refuse
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Task
-from pointsman.types import Fields, Instant
+from pointsman.types import Duration, Fields, Instant
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Somebody asking for an event. `strict` doors must name the epoch (owners) and the digest shown (decisions)."""
+    """Somebody asking for an event. `strict` doors must name the epoch (owners) and the digest shown (decisions);
+    `lease` is how long an acquiring caller wants to hold the task, the state's own time if not said."""
 
     event: str
     args: Mapping[str, Any]
@@ -25,6 +26,7 @@ class Proposal:
     epoch: int | None = None
     expect_version: int | None = None
     shown: str | None = None
+    lease: Duration | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,10 @@ from pointsman.kernel.bound import Bound, Judgement, inputs_digest
 from pointsman.kernel.case import Case
 from pointsman.kernel.chain import digest, same
 from pointsman.kernel.definition import Check, Definition
+from pointsman.kernel.lease import granted
+from pointsman.kernel.refuse import owns
 from pointsman.kernel.rules import ANONYMOUS, Principal
-from pointsman.kernel.task import Decided, Evidence, Task
+from pointsman.kernel.task import Decided, Evidence, Lease, Task
 from pointsman.types import Fields, Instant, Json
 
 
@@ -97,4 +99,14 @@ def _with(task: Task, by: Principal) -> tuple[str, ...]:
 
 
 def moved(case: Case, proposed: Task, state: str) -> Task:
-    return proposed.but(state=state, version=case.task.version + 1, updated_at=case.now)
+    return proposed.but(state=state, version=case.task.version + 1, updated_at=case.now, lease=_lease(case, state))
+
+
+def _lease(case: Case, state: str) -> Lease | None:
+    """Every accepted call of the owner renews, and whoever has the task back from a decision gets a fresh lease; a
+    call of somebody else in the same state leaves it."""
+    task, proposal = case.task, case.proposal
+    if state == task.state and not owns(task, proposal.by, proposal.session) and not case.event.acquires:
+        return task.lease
+    owner = proposal.by.name if case.event.acquires else task.owner
+    return granted(case.machine.definition.state[state], owner, case.now, proposal.lease)

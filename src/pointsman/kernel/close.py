@@ -136,6 +136,7 @@ class _Closing:
             outcome=item.outcome,
             lease=item.lease,
             on_lapse=on_lapse,
+            max_hold=item.max_hold,
             deadline=item.deadline,
             on_deadline=item.on_deadline,
             line=self.at(name),

@@ -8,59 +8,20 @@ fields are pure, and every other check is answered with NeedChecks, run outside 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pointsman.errors import Refusal
 from pointsman.kernel import change
-from pointsman.kernel.bound import Bound, Judgement, inputs_digest
+from pointsman.kernel.bound import Bound, inputs_digest
 from pointsman.kernel.case import Case, Proposal
 from pointsman.kernel.definition import Check, Event
 from pointsman.kernel.order import ORDER
 from pointsman.kernel.refuse import refuse
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.schema import arguments, initial_fields
+from pointsman.kernel.steps import Accept, Decision, Judged, Need, NeedChecks, Refuse
 from pointsman.kernel.task import Evidence, Task, changes
-from pointsman.types import Fields, Instant, Json
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """A check to run on exactly these inputs."""
-
-    check: str
-    inputs: Fields
-    digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class Accept:
-    """The task after the step and what history keeps of it. `refusal` is set when the `otherwise` branch was taken."""
-
-    after: Task
-    kind: str
-    event: str
-    from_state: str | None
-    payload: dict[str, Json]
-    refusal: Refusal | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Refuse:
-    refusal: Refusal
-
-
-@dataclass(frozen=True, slots=True)
-class NeedChecks:
-    """Run these and ask again; `epoch` is the one under which they were asked for."""
-
-    needs: tuple[Need, ...]
-    epoch: int
-
-
-Decision = Accept | Refuse | NeedChecks
-Judged = Mapping[str, Judgement]
-"""Judgements by the digest of the inputs they judged."""
+from pointsman.types import Instant, Json
 
 
 def decide(machine: Bound, task: Task, proposal: Proposal, now: Instant, judged: Judged) -> Decision:

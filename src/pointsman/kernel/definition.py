@@ -37,6 +37,7 @@ class State:
     outcome: str | None = None
     lease: Duration | None = None
     on_lapse: str | None = None
+    max_hold: Duration | None = None
     deadline: Duration | None = None
     on_deadline: str | None = None
     line: int = 0

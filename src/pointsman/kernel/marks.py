@@ -54,7 +54,8 @@ class States:
 
 class State(States):
     """A place a task can be in. A `lease` says how long an owner holds the task here without a call; `on_lapse` where it
-    goes when somebody else takes it over ("same", or a state; the initial one if not said). A `deadline` says how long
+    goes when somebody else takes it over ("same", or a state; the initial one if not said), `max_hold` how long an owner may
+    go on renewing without any other call. A `deadline` says how long
     it may wait here, `on_deadline` what then ("remind", or the name of an event)."""
 
     def __init__(
@@ -65,12 +66,13 @@ class State(States):
         outcome: Literal["failed", "cancelled"] | None = None,
         lease: Duration | None = None,
         on_lapse: "State | str | None" = None,
+        max_hold: Duration | None = None,
         deadline: Duration | None = None,
         on_deadline: str | None = None,
     ):
         super().__init__((self,))
         self.initial, self.final, self.outcome = initial, final, outcome
-        self.lease, self.on_lapse = lease, on_lapse
+        self.lease, self.on_lapse, self.max_hold = lease, on_lapse, max_hold
         self.deadline, self.on_deadline = deadline, on_deadline
 
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from pointsman.errors import Refusal
 from pointsman.kernel.case import Case
-from pointsman.kernel.refuse import contributed, owns, rights
+from pointsman.kernel.lease import not_mine
+from pointsman.kernel.refuse import contributed, rights
 from pointsman.kernel.rules import ANONYMOUS, admits, says
 from pointsman.types import iso
 
@@ -57,7 +58,7 @@ def undecided(case: Case) -> Refusal | None:
 
 def in_state(case: Case) -> Refusal | None:
     task, event = case.task, case.event
-    if event.acquires and task.owner is not None:
+    if event.acquires and task.held:
         return case.no("already_claimed", f"{task.owner} holds the task")
     if event.target(task.state) is None:
         return case.no("wrong_state", f"{event.name} is open in {', '.join(event.sources)}; the task is {task.state}")
@@ -66,15 +67,8 @@ def in_state(case: Case) -> Refusal | None:
 
 def owned(case: Case) -> Refusal | None:
     task, proposal, event = case.task, case.proposal, case.event
-    if proposal.epoch is not None and proposal.epoch != task.epoch:
-        return case.no("lease_lost", f"the task is in epoch {task.epoch}, not {proposal.epoch}", epoch=task.epoch)
-    if rights(event, task, proposal.by, is_owner=False):
-        return None
-    if not owns(task, proposal.by, proposal.session):
-        return case.no("not_owner", f"the owner is {task.owner or 'nobody'}")
-    if proposal.strict and proposal.epoch is None:
-        return case.invalid(("epoch", "an owner names the epoch that its claim returned"))
-    return None
+    only_owner = not rights(event, task, proposal.by, is_owner=False)
+    return not_mine(case.machine.definition, task, proposal, only_owner=only_owner)
 
 
 def guarded(case: Case) -> Refusal | None:

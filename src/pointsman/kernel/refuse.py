@@ -59,6 +59,4 @@ def allowed(definition: Definition, task: Task, by: Principal, session: str | No
 
 
 def _open(definition: Definition, task: Task) -> list[Event]:
-    return [
-        event for event in definition.events if event.target(task.state) is not None and not (event.acquires and task.owner is not None)
-    ]
+    return [event for event in definition.events if event.target(task.state) is not None and not (event.acquires and task.held)]

@@ -41,6 +41,15 @@ class Decided:
     note: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Until when an owner holds a task without a call. Volatile: outside history, version and digest; `live` is
+    computed when the row is read."""
+
+    expires_at: Instant
+    live: bool
+
+
 @dataclass(frozen=True)
 class Task:
     """A unit of work. `fields` holds content, notes, results and computed fields by name; `revision` and `digest`
@@ -66,8 +75,18 @@ class Task:
     evidence: Mapping[str, Evidence] = field(default_factory=dict[str, Evidence])
     contributors: tuple[str, ...] = ()
     decisions: tuple[Decided, ...] = ()
+    lease: Lease | None = field(default=None, compare=False)
     allowed: tuple[str, ...] = field(default=(), compare=False)
     replayed: bool = field(default=False, compare=False)
+
+    @property
+    def lapsed(self) -> bool:
+        """The owner's time ran out, and nobody has taken the task yet."""
+        return self.owner is not None and self.lease is not None and not self.lease.live
+
+    @property
+    def held(self) -> bool:
+        return self.owner is not None and not self.lapsed
 
     @classmethod
     def of(cls, members: Mapping[str, Any]) -> "Task":
@@ -82,8 +101,9 @@ class Task:
         return Task.of(self.__dict__ | changes)
 
 
-# `id` names the row; `version` and `updated_at` stand on the entry itself; the last two are computed for a reader.
-_OUTSIDE_CHANGES = ("id", "version", "updated_at", "allowed", "replayed")
+# `id` names the row; `version` and `updated_at` stand on the entry itself; the lease is volatile, and the last two are
+# computed for a reader.
+_OUTSIDE_CHANGES = ("id", "version", "updated_at", "lease", "allowed", "replayed")
 COVERED = tuple(item.name for item in fields(Task) if item.name not in _OUTSIDE_CHANGES)
 
 

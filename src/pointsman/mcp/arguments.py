@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pointsman.kernel.definition import Definition, Event, Schema
+from pointsman.kernel.lease import LONGEST, SHORTEST
 from pointsman.kernel.rules import Principal, admits, mentions
 from pointsman.mcp import shape
 from pointsman.mcp.shape import Properties, count, one_of, optional, said
+from pointsman.types import SECOND
 
 PAGE, LARGEST_PAGE = 20, 100
 WAIT_S, LONGEST_WAIT_S = 25, 50
@@ -27,6 +29,10 @@ DIGEST = said({"type": "string", "minLength": 1, "maxLength": 128}, "The digest 
 EXPECT = optional(count(1), "Refuse unless the task is at this version.")
 KEY = optional(shape.NAME, "Choose one per call; send the same one again when you repeat a call whose answer you did not get.")
 SESSION = optional(shape.NAME, "The session that claim_task returned to you.")
+LEASE_S = optional(
+    {"type": "number", "minimum": SHORTEST / SECOND, "maximum": LONGEST / SECOND},
+    "Hold it for so many seconds without a call of yours, in place of the usual time.",
+)
 AS = said(shape.NAME, "Your name, always the same, such as worker-1.")
 
 
@@ -55,8 +61,14 @@ def owning(event: Event, seating: Seating) -> Properties:
     if not mentions(event.by, "owner"):
         return {}
     only = not any(admits(event.by, Principal("-", kind), is_owner=False, is_contributor=False) for kind in ("agent", "person"))
-    epoch = EPOCH if only and not seating.holds else optional(EPOCH)
-    return {"epoch": epoch, **({} if seating.holds else {"session": SESSION})}
+    return held(seating, required=only)
+
+
+def held(seating: Seating, *, required: bool) -> Properties:
+    """What shows that a task is the caller's; a connection that remembers it need not be told."""
+    if seating.holds:
+        return {"epoch": optional(EPOCH)}
+    return {"epoch": EPOCH if required else optional(EPOCH), "session": SESSION}
 
 
 def placed(fields: Properties, beside: Properties) -> dict[str, str]:

@@ -107,6 +107,7 @@ TASK: Properties = {
     "owner": _or_null(TEXT),
     "session": _or_null(TEXT),
     "epoch": said(WHOLE, "Rises at every claim. The owner sends it."),
+    "lease": said(_or_null(OBJECT), "Until when the owner keeps it without a call; when not `live`, whoever claims the task gets it."),
     "priority": WHOLE,
     "fields": said(OBJECT, _DATA),
     "evidence": said(OBJECT, "What checks found, by check. " + _DATA),

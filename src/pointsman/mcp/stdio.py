@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import suppress
 from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import Any
@@ -11,7 +12,9 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from pointsman.engine.pointsman import Pointsman
-from pointsman.mcp.desk import Desk
+from pointsman.errors import Refused
+from pointsman.kernel.rules import Principal
+from pointsman.mcp.desk import DOOR, Desk
 from pointsman.mcp.seat import Held, Seat
 from pointsman.mcp.server import server
 
@@ -39,6 +42,15 @@ def serve(pm: Pointsman, name: str | None, wire: Wire) -> None:
     """Serve one client until it closes the connection. With `name`, that is who calls; else each call says so."""
     seat = Seat(() if name is None else (name,), "embedded", Held())
     anyio.run(run, server(Desk(pm, holds=True), lambda _: seat), wire)
+    give_back(pm, seat)
+
+
+def give_back(pm: Pointsman, seat: Seat) -> None:
+    """At the end of a connection, release what it still holds. What cannot be released is left to its lease."""
+    through = pm.through(DOOR)
+    for (name, task), epoch in (seat.held.epochs if seat.held else {}).items():
+        with suppress(Refused):
+            through.release(task, by=Principal(name, auth=seat.auth), epoch=epoch, reason="the connection ended")
 
 
 async def run(made: Server[Any], wire: Wire) -> None:

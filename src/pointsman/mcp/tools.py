@@ -13,7 +13,8 @@ from pointsman.mcp import arguments, shape, words
 from pointsman.mcp.arguments import Seating
 from pointsman.mcp.shape import Properties, count, one_of, optional, said
 
-Verb = Literal["list", "get", "create", "claim", "propose", "event", "proposal", "wait"]
+_REASON: Schema = {"type": "string", "maxLength": 4_000}
+Verb = Literal["list", "get", "create", "claim", "renew", "release", "propose", "event", "proposal", "wait"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,8 @@ def names(machines: Mapping[str, Definition]) -> dict[tuple[str, str], str]:
 
 def toolbox(machines: Mapping[str, Definition], seating: Seating) -> dict[str, Tool]:
     """Every tool by name."""
-    found = [*_reading(machines, seating), _create(machines, seating), _claim(machines, seating), _propose(machines, seating)]
+    work = [_create(machines, seating), _claim(machines, seating), *_keeping(seating), _propose(machines, seating)]
+    found = [*_reading(machines, seating), *work]
     called = names(machines)
     for definition in machines.values():
         events = [event for event in definition.events if not event.acquires]
@@ -131,6 +133,7 @@ def _claim(machines: Mapping[str, Definition], seating: Seating) -> Tool:
     properties = {
         **arguments.machine(machines, required=len(machines) > 1),
         "task_id": optional(arguments.TASK_ID, "This task; without it, the first that waits."),
+        "lease_s": arguments.LEASE_S,
         "expect_version": arguments.EXPECT,
         **(
             {} if seating.holds else {"session": optional(shape.NAME, "A session of yours to hold it under; one is made if you give none.")}
@@ -139,6 +142,16 @@ def _claim(machines: Mapping[str, Definition], seating: Seating) -> Tool:
         **arguments.named_by(seating, required=True),
     }
     return Tool("claim_task", "claim", words.claim(machines, holds=seating.holds), arguments.strict(properties), shape.TASK_ANSWER)
+
+
+def _keeping(seating: Seating) -> Iterator[Tool]:
+    """What an owner does about its time."""
+    mine = {"task_id": arguments.TASK_ID, **arguments.held(seating, required=True)}
+    by = arguments.named_by(seating, required=True)
+    longer = {**mine, "lease_s": arguments.LEASE_S, **by}
+    back = {**mine, "reason": optional(_REASON, "Why, for the history."), "idempotency_key": arguments.KEY, **by}
+    yield Tool("renew_lease", "renew", words.RENEW, arguments.strict(longer), shape.TASK_ANSWER, repeatable=True)
+    yield Tool("release_task", "release", words.RELEASE, arguments.strict(back), shape.TASK_ANSWER, repeatable=True)
 
 
 def _propose(machines: Mapping[str, Definition], seating: Seating) -> Tool:

@@ -96,11 +96,33 @@ async def _claim(asked: Asked) -> Content:
         id=asked.args.get("task_id"),
         expect_version=asked.args.get("expect_version"),
         session=_session(asked),
+        lease_s=asked.args.get("lease_s"),
         idempotency_key=asked.args.get("idempotency_key"),
     )
     if task is None:
         raise Refused(Refusal("nothing_to_claim", "no eligible task waits"))
     return asked.moved(task, acquired=True)
+
+
+async def _renew(asked: Asked) -> Content:
+    wanted = asked.args["task_id"]
+    task = await asked.board.aio.renew(
+        wanted, by=asked.who, epoch=asked.epoch(wanted), session=asked.session, lease_s=asked.args.get("lease_s")
+    )
+    return asked.moved(task)
+
+
+async def _release(asked: Asked) -> Content:
+    wanted = asked.args["task_id"]
+    task = await asked.board.aio.release(
+        wanted,
+        by=asked.who,
+        epoch=asked.epoch(wanted),
+        reason=asked.args.get("reason"),
+        session=asked.session,
+        idempotency_key=asked.args.get("idempotency_key"),
+    )
+    return asked.moved(task)
 
 
 def _session(asked: Asked) -> str:
@@ -156,6 +178,8 @@ VERBS: Mapping[str, Callable[[Asked], Awaitable[Content]]] = {
     "proposal": _proposal,
     "create": _create,
     "claim": _claim,
+    "renew": _renew,
+    "release": _release,
     "event": _event,
     "propose": _propose,
 }

@@ -14,6 +14,14 @@ WAIT = (
     "Wait for a task to move, for instance while somebody else decides on it. You get the task as it stands when it has moved or "
     "the time is up: look at its state."
 )
+RENEW = (
+    "Keep a task of yours for longer. Every accepted call of yours does so by itself; call renew_lease before `lease.expires_at` while "
+    "you work without other calls, or somebody else may take the task."
+)
+RELEASE = (
+    "Give a task of yours back when you will not finish it. It keeps its fields, and somebody else can go on where you stopped. Do not "
+    "work on it afterwards."
+)
 PROPOSAL = "See what became of a proposal whose answer was pending: still pending, accepted, refused with the reasons, or superseded."
 PROPOSE = (
     "Ask for any event by the name that `allowed` gives it. The tools named after events do the same with their own arguments; prefer them."
@@ -25,7 +33,8 @@ with the task after it, or refuses and says why. Everything is on record under y
 
 _WORK = """\
 How to work
-1. claim_task gives you a task that waits. It is yours until you finish it or somebody takes it over.{epoch}
+1. claim_task gives you a task that waits. It is yours until you finish it, give it back with release_task, or let its \
+lease run out and somebody takes it: call renew_lease before `lease.expires_at` while you work without other calls.{epoch}
 2. Read `fields`. Do the work. Move the task with the tools that `tools` lists after each answer.
 3. Where content must be approved, someone with another name than yours does that: never decide on your own work, under no name. \
 wait_task waits for them. If they reject, read the note they left in `fields`, improve, submit again.

@@ -22,6 +22,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         covered="id machine machine_version state version revision digest fields owner owner_root session epoch priority evidence "
         "contributors decisions created_by created_at updated_at head",
         derived="key final place",
+        volatile="lease_until",
     ),
     "entries": _columns(
         covered="version at kind event from_state to_state by session door auth epoch payload_digest request_key request_digest "

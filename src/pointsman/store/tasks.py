@@ -1,18 +1,21 @@
 """The tasks table: the current row of each task, which folding its history must give back."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Literal
 
 from pointsman.kernel.chain import canonical, parse
-from pointsman.kernel.task import Task, parsed, plain
+from pointsman.kernel.task import Lease, Task, parsed, plain
 from pointsman.store.database import Row, Tx
 from pointsman.types import Instant, minutes
 
 Order = Literal["created_at", "updated_at", "priority"]
 PRIORITY_STEP = minutes(1)
 """One step of priority is worth this much waiting, so a higher one goes ahead and nothing starves."""
+
+Queue = Literal["claimable", "lapsed"]
+"""Tasks that nobody owns, and tasks whose owner's time ran out."""
 
 Position = tuple[Instant, str]
 """A place in an ordered list: the value it is ordered by, and the id that breaks ties."""
@@ -24,8 +27,9 @@ COLUMNS = (
     *("id", "machine", "machine_version", "state", "version", "revision", "digest", "fields", "owner", "owner_root", "session"),
     *("epoch", "priority", "evidence", "contributors", "decisions", "created_by", "created_at", "updated_at"),
     "head",
+    "lease_until",
 )
-_KEPT = [name for name in COLUMNS if name not in ("key", "head", *JSON_COLUMNS)]
+_KEPT = [name for name in COLUMNS if name not in ("key", "head", "lease_until", *JSON_COLUMNS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +42,14 @@ class Stored:
     texts: Mapping[str, str]
 
 
-def stored(row: Row) -> Stored:
+def stored(row: Row, now: Instant) -> Stored:
+    """A row as read at a time: whether a lease is live is computed here, and nowhere stored."""
     members = dict(zip(COLUMNS, row, strict=False))
-    key, head = members.pop("key"), members.pop("head")
+    key, head, until = members.pop("key"), members.pop("head"), members.pop("lease_until")
     texts = {name: members[name] for name in JSON_COLUMNS}
     for name, text in texts.items():
         members[name] = _NOTHING[name] if text in ("{}", "[]") else parsed(name, parse(text))
-    members["allowed"] = ()
+    members |= {"lease": None if until is None else Lease(until, until > now), "allowed": (), "replayed": False}
     return Stored(key, Task.of(members), head, texts)
 
 
@@ -63,24 +68,38 @@ def columns(task: Task, *, final: bool, head: str, before: Stored | None = None)
     for name in JSON_COLUMNS:
         kept = before is not None and members[name] is before.task.__dict__[name]
         values[name] = before.texts[name] if before is not None and kept else canonical(plain(members[name]))
-    return values | {"final": int(final), "head": head}
+    until = None if task.lease is None else task.lease.expires_at
+    return values | {"final": int(final), "head": head, "lease_until": until}
 
 
 def find(tx: Tx, task_id: str) -> Stored | None:
     row = tx("find_task", id=task_id)
-    return None if row is None else stored(row)
+    return None if row is None else stored(row, tx.now)
 
 
-def next_claimable(tx: Tx, machine: str, waiting: Iterable[tuple[int, str]]) -> Stored | None:
-    """The first in line over several versions and their initial states, locked. Rows that others hold are passed over,
+def next_in_line(tx: Tx, machine: str, queues: Sequence[tuple[Queue, int, str]]) -> Stored | None:
+    """The first task over several queues (which, machine version, state), locked. Rows that others hold are passed over,
     and waited for only when there is nothing else: who holds one may yet give it back."""
-    lines = [{"machine": machine, "machine_version": version, "state": state} for version, state in waiting]
-    heads = [stored(row) for line in lines if (row := tx("next_claimable", **line)) is not None]
+    heads = [head for queue in queues if (head := _head(tx, machine, *queue)) is not None]
     if heads:
         return min(heads, key=lambda head: (place(head.task), head.key))
-    given_back = (row for line in lines if (row := tx("next_claimable_at_last", **line)) is not None)
-    row = next(given_back, None)
-    return None if row is None else stored(row)
+    return next((head for queue in queues if (head := _head(tx, machine, *queue, at_last="_at_last")) is not None), None)
+
+
+def _head(tx: Tx, machine: str, queue: Queue, version: int, state: str, at_last: str = "") -> Stored | None:
+    due = {"now": tx.now} if queue == "lapsed" else {}
+    row = tx(f"next_{queue}{at_last}", machine=machine, machine_version=version, state=state, **due)
+    return None if row is None else stored(row, tx.now)
+
+
+def renew(tx: Tx, task: Stored, until: Instant) -> bool:
+    """Move the end of a lease, while the task still is in the epoch that was read; no entry."""
+    return tx("renew_lease", key=task.key, epoch=task.task.epoch, lease_until=until) is not None
+
+
+def prolong(tx: Tx, task_id: str, until: Instant) -> None:
+    """Keep a lease from running out before a time, whoever holds it."""
+    tx("prolong_lease", id=task_id, lease_until=until)
 
 
 def add(tx: Tx, task: Task, *, final: bool, head: str) -> int:
@@ -133,7 +152,7 @@ def page(tx: Tx, wanted: Filter, order: Order, limit: int, start: Position) -> l
     common = {"after": start[0], "after_id": start[1], "machine": wanted.machine, "inbox": wanted.inbox, "limit": limit}
     rows = {row[0]: row for statement, chosen in _lists(tx, wanted, order) for row in tx(statement, **common, **chosen)}
     first = sorted(rows.values(), key=_RANK[order])[:limit]
-    return [stored(row).task for row in first]
+    return [stored(row, tx.now).task for row in first]
 
 
 def _lists(tx: Tx, wanted: Filter, order: Order) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -16,6 +16,7 @@ from pointsman.http import problem
 from pointsman.http.body import BODY_LIMIT, TooLarge, TooLargeResponse
 from pointsman.http.metrics import ACCEPTED, Tally
 from pointsman.http.v1.feed import Feed
+from pointsman.http.v1.leases import NOTHING
 from pointsman.http.v1.operation import Asked, Operation
 from pointsman.http.v1.read import Reading
 from pointsman.http.v1.table import OPERATIONS
@@ -85,7 +86,14 @@ def answering(operation: Operation, reading: Reading, tally: Tally) -> Endpoint:
                 tally.decided(DOOR.name, no.code)
             return problem.refused(no, conditional=operation.conditional and "if-match" in request.headers)
         if operation.asks:
-            tally.decided(DOOR.name, "evidence_pending" if response.status_code == 202 else ACCEPTED)
+            tally.decided(DOOR.name, _decision(response))
         return response
 
     return endpoint
+
+
+def _decision(response: Response) -> str:
+    """What an answer that is no refusal counts as."""
+    if response.status_code == 202:
+        return "evidence_pending"
+    return "nothing_to_claim" if response.body == NOTHING else ACCEPTED

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pointsman.engine.proposing import LARGEST_PRIORITY
-from pointsman.http.v1 import feed, machines, past, shapes, tasks
+from pointsman.http.v1 import feed, leases, machines, past, shapes, tasks
 from pointsman.http.v1.operation import Answer, Call, Operation
 from pointsman.http.v1.parameter import (
     LARGEST,
@@ -25,7 +25,8 @@ from pointsman.http.v1.parameter import (
 )
 from pointsman.http.v1.shapes import OBJECT, TEXT, closed, many, or_null, ref
 from pointsman.kernel.definition import Schema
-from pointsman.types import task_id
+from pointsman.kernel.lease import LONGEST, SHORTEST
+from pointsman.types import SECOND, task_id
 
 _PATTERN = r"^[A-Za-z0-9_]([A-Za-z0-9 ._@:/+#=()\[\]~-]*[A-Za-z0-9._@:/+#=()\[\]~-])?$"
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": _PATTERN}
@@ -103,6 +104,7 @@ _PROPOSAL = Answer("The proposal", ref("Proposal"))
 _LATER = Answer("A check is still running; the proposal goes on", ref("Proposal"), LOCATION | REPLAYED)
 _MACHINES = Answer("The machines", closed({"machines": many(ref("Machine"))}))
 _MACHINE = Answer("The machine", ref("Machine"))
+_TAKEN = Answer("The tasks; none when nothing waits", closed({"tasks": many(ref("Task"))}), REPLAYED)
 _EVENTS = Answer("Events `entry` and `reset`", TEXT, media_type="text/event-stream")
 
 CREATION = closed(
@@ -117,6 +119,20 @@ PROPOSED = closed(
     {"args": OBJECT, "epoch": or_null(_COUNT), "digest": or_null({"type": "string", "maxLength": 128})},
     optional=["args", "epoch", "digest"],
 )
+_LEASE_S = or_null({"type": "number", "minimum": SHORTEST / SECOND, "maximum": LONGEST / SECOND})
+_REASON: Schema = {"type": "string", "maxLength": 4_000}
+CLAIM = closed(
+    {
+        "machine": or_null({"type": "string", "maxLength": 128}),
+        "states": or_null({"type": "array", "items": {"type": "string", "maxLength": 128}, "minItems": 1, "maxItems": leases.MOST}),
+        "limit": {"type": "integer", "minimum": 1},
+        "lease_s": _LEASE_S,
+        "wait_s": {"type": "number", "minimum": 0, "maximum": WAIT_S},
+    },
+    optional=["machine", "states", "limit", "lease_s", "wait_s"],
+)
+RENEWAL = closed({"epoch": _COUNT, "lease_s": _LEASE_S}, optional=["lease_s"])
+RELEASE = closed({"epoch": _COUNT, "reason": or_null(_REASON)}, optional=["reason"])
 REFUSALS = (
     *("idempotency_conflict", "identity_mismatch", "role_missing", "self_approval", "stale_version", "stale_content"),
     *("already_decided", "wrong_state", "not_owner", "lease_lost", "already_claimed", "machine_unavailable", "guard_failed"),
@@ -124,6 +140,13 @@ REFUSALS = (
 )
 """What asking for an event can be answered."""
 
+OF_A_CLAIM = (
+    *("idempotency_conflict", "identity_mismatch", "role_missing", "self_approval", "wrong_state", "already_claimed"),
+    *("machine_unavailable", "guard_failed", "evidence_pending", "unknown_machine", "unknown_event"),
+)
+"""What taking the next task can be answered."""
+
+OF_AN_OWNER = ("identity_mismatch", "unknown_task", "not_owner", "lease_lost", "wrong_state", "machine_unavailable")
 OF_A_TASK = ("unknown_task",)
 OF_THE_PAST = ("unknown_task", "pruned")
 OF_A_PROPOSAL = ("unknown_proposal",)
@@ -172,6 +195,38 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: Answer("The task after it", ref("Task"), ETAG | REPLAYED), 202: _LATER},
         REFUSALS,
         PROPOSED,
+        asks=True,
+    ),
+    Operation(
+        "POST",
+        leases.CLAIMS,
+        leases.claim,
+        "Take tasks that wait",
+        (AS, SESSION, KEY),
+        {200: _TAKEN},
+        OF_A_CLAIM,
+        CLAIM,
+        asks=True,
+    ),
+    Operation(
+        "POST",
+        leases.LEASE,
+        leases.renew,
+        "Hold a task for longer",
+        (AS, SESSION, TASK_ID),
+        {200: Answer("The task with its new lease", ref("Task"), ETAG)},
+        OF_AN_OWNER,
+        RENEWAL,
+    ),
+    Operation(
+        "DELETE",
+        leases.LEASE,
+        leases.release,
+        "Give a task back",
+        (AS, SESSION, TASK_ID, KEY),
+        {200: Answer("The task as it was left", ref("Task"), ETAG | REPLAYED)},
+        (*OF_AN_OWNER, "idempotency_conflict"),
+        RELEASE,
         asks=True,
     ),
     _read(past.HISTORY, past.history, "A task's history, oldest first", _ENTRIES, TASK_ID, LIMIT, CURSOR, codes=OF_A_TASK),

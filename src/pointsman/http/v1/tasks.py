@@ -20,12 +20,12 @@ APPROVALS = "/v1/approvals"
 
 async def create(asked: Asked) -> Response:
     body, key = asked.body, asked.given["Idempotency-Key"]
-    machine = _machine(asked, body.get("machine"))
+    machine = meant(asked, body.get("machine"))
     task = await asked.pm.create(machine, body["fields"], by=asked.by, priority=body.get("priority", 0), idempotency_key=key)
     return replies.of_task(asked.pm.opened(task, asked.by, asked.session), 201, location=f"{asked.base}{TASKS}/{task.id}")
 
 
-def _machine(asked: Asked, named: str | None) -> str:
+def meant(asked: Asked, named: str | None) -> str:
     """The machine that is meant: it need not be named where one alone is served."""
     served = list(asked.pm.machines)
     if named is None and len(served) != 1:

@@ -36,6 +36,7 @@ CREATE TABLE tasks (
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL,
     head text COLLATE "C" NOT NULL,
+    lease_until bigint,
     FOREIGN KEY (machine, machine_version) REFERENCES machines (name, version)
 );
 
@@ -45,6 +46,7 @@ CREATE INDEX tasks_in_state_by_updated ON tasks (state, final, updated_at, id);
 CREATE INDEX tasks_in_state_by_place ON tasks (state, final, place, id);
 CREATE INDEX tasks_owned ON tasks (owner) WHERE final = 0 AND owner IS NOT NULL;
 CREATE INDEX tasks_claimable ON tasks (machine, machine_version, state, place, key) WHERE final = 0 AND owner IS NULL;
+CREATE INDEX tasks_leased ON tasks (machine, machine_version, state, lease_until) WHERE final = 0 AND lease_until IS NOT NULL;
 CREATE INDEX tasks_of_machine ON tasks (machine, machine_version, state, final);
 
 CREATE TABLE entries (

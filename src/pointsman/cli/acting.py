@@ -1,0 +1,21 @@
+"""What every command that asks for a change shares: who acts, and what is told when it is done."""
+
+from pointsman.cli import output, views
+from pointsman.config import Config
+from pointsman.engine.pointsman import Pointsman
+from pointsman.engine.views import task_json
+from pointsman.errors import invalid
+from pointsman.kernel.task import Task
+
+
+def named(config: Config) -> str:
+    if config.name is None:
+        raise invalid(("--as", 'say who acts: --as NAME, POINTSMAN_AS, or as = "NAME" in pointsman.toml'))
+    return config.name
+
+
+def told(pm: Pointsman, config: Config, did: str, task: Task) -> None:
+    if config.json:
+        output.as_json(task_json(task))
+    else:
+        output.line(f"{did}: {views.summary(task)}")

@@ -1,0 +1,49 @@
+"""The units of work of an owner about its lease: renew it, silently, or give the task back."""
+
+from pointsman.engine.decision import Deciding, Done, find
+from pointsman.errors import Refusal, Refused, StoreError
+from pointsman.kernel.bound import Bound
+from pointsman.kernel.case import Proposal
+from pointsman.kernel.lease import not_mine, released, renewed
+from pointsman.kernel.refuse import refuse
+from pointsman.kernel.task import Task
+from pointsman.store import tasks
+from pointsman.store.database import Tx
+from pointsman.store.tasks import Stored
+from pointsman.types import Duration
+
+
+def renew(deciding: Deciding, task_id: str, claim: Proposal, asked: Duration | None, tx: Tx) -> Task:
+    """Move the end of the lease. No entry is written and the version stays."""
+    found, machine = _mine(deciding, task_id, claim, tx)
+    task, state = found.task, machine.definition.state[found.task.state]
+    lease = renewed(state, task, tx.now, asked)
+    if lease is None:
+        raise Refused(_no_lease(machine, task, claim))
+    if not tasks.renew(tx, found, lease.expires_at):
+        raise StoreError("store_busy", "the task moved inside the transaction; nothing was written, try again")
+    return task.but(lease=lease)
+
+
+def release(deciding: Deciding, task_id: str, claim: Proposal, reason: str | None, tx: Tx, look: bool) -> Done:
+    """Give the task back: it moves as a lapse does, and everything it holds is kept. Whoever did so under the same key at
+    the same moment is waited for."""
+    find(tx, task_id)
+    if done := deciding.replayed(tx, look):
+        return done
+    found, machine = _mine(deciding, task_id, claim, tx)
+    if machine.definition.state[found.task.state].lease is None:
+        raise Refused(_no_lease(machine, found.task, claim))
+    return deciding.record(tx, machine, found, released(machine, found.task, tx.now, reason))
+
+
+def _no_lease(machine: Bound, task: Task, claim: Proposal) -> Refusal:
+    return refuse(machine.definition, task, claim.by, "wrong_state", f"a task that is {task.state} is held without a lease")
+
+
+def _mine(deciding: Deciding, task_id: str, claim: Proposal, tx: Tx) -> tuple[Stored, Bound]:
+    found = find(tx, task_id)
+    machine = deciding.registry.bound(tx, found.task.machine, found.task.machine_version)
+    if refusal := not_mine(machine.definition, found.task, claim):
+        raise Refused(refusal)
+    return found, machine

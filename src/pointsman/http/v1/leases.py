@@ -1,0 +1,68 @@
+"""Owners and their time: take the tasks that wait, hold one for longer, give one back."""
+
+from starlette.responses import Response
+
+from pointsman.engine.views import task_json
+from pointsman.errors import Refused, invalid
+from pointsman.http.answer import encode, reply
+from pointsman.http.v1 import reply as replies
+from pointsman.http.v1.operation import Asked
+from pointsman.http.v1.tasks import meant
+from pointsman.kernel.task import Task
+
+CLAIMS = "/v1/claims"
+LEASE = "/v1/tasks/{id}/lease"
+MOST = 100
+NOTHING = encode({"tasks": []})
+"""The answer of a claim when nothing waits."""
+
+
+async def claim(asked: Asked) -> Response:
+    """Each task is a claim of its own. Once one is taken, a later refusal only ends the list: the caller must learn
+    what it owns. One key stands for one task, so it is refused beside a limit of several."""
+    limit = min(asked.body.get("limit", 1), MOST)
+    if limit > 1 and asked.given["Idempotency-Key"] is not None:
+        raise invalid(("header.Idempotency-Key", "stands for one task: leave it out, or claim with limit 1"))
+    machine = meant(asked, asked.body.get("machine"))
+    found: list[Task] = []
+    while len(found) < limit and (task := await _next(asked, machine, found)):
+        found.append(task)
+    shown = [task_json(asked.pm.opened(task, asked.by, asked.session)) for task in found]
+    replayed = {"idempotent-replayed": "true"} if found and found[0].replayed else {}
+    return reply({"tasks": shown}, 200, replayed)
+
+
+async def _next(asked: Asked, machine: str, before: list[Task]) -> Task | None:
+    """The next task. Only the first is waited for."""
+    try:
+        return await asked.pm.claim(
+            machine,
+            by=asked.by,
+            states=asked.body.get("states"),
+            session=asked.session,
+            lease_s=asked.body.get("lease_s"),
+            wait_s=0 if before else asked.body.get("wait_s", 0),
+            idempotency_key=asked.given["Idempotency-Key"],
+        )
+    except Refused:
+        if not before:
+            raise
+        return None
+
+
+async def renew(asked: Asked) -> Response:
+    body = asked.body
+    task = await asked.pm.renew(asked.given["id"], by=asked.by, epoch=body["epoch"], session=asked.session, lease_s=body.get("lease_s"))
+    return replies.of_task(asked.pm.opened(task, asked.by, asked.session))
+
+
+async def release(asked: Asked) -> Response:
+    task = await asked.pm.release(
+        asked.given["id"],
+        by=asked.by,
+        epoch=asked.body["epoch"],
+        reason=asked.body.get("reason"),
+        session=asked.session,
+        idempotency_key=asked.given["Idempotency-Key"],
+    )
+    return replies.of_task(asked.pm.opened(task, asked.by, asked.session))
