@@ -230,7 +230,11 @@ def _position(after: Task | Position | None, order: Order) -> Position:
     """Where a page begins."""
     if after is None:
         return FIRST
-    return position(after, order) if isinstance(after, Task) else after
+    if isinstance(after, Task):
+        return position(after, order)
+    if not (type(after) is tuple and [type(part) for part in after] == [int, str]):  # pyright: ignore[reportUnnecessaryComparison]
+        raise invalid(("after", "the last task of the page before"))
+    return after
 
 
 def _found(tx: Tx, wanted: Filter, words: Sequence[str], order: Order, count: int, start: Position) -> Tasks:
