@@ -35,6 +35,8 @@ class Call:
 def principal(by: str | Principal) -> Principal:
     """A name as a principal with every role; names are ASCII identifiers and `anonymous` is reserved."""
     if isinstance(by, Principal):
+        if type(by.name) is not str or type(by.root) is not str:
+            raise invalid(("by.name", "must be text"))
         return _sound(by)
     return _named(by)
 

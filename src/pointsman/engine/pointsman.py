@@ -19,6 +19,7 @@ from pointsman.engine.reporting import Reporting
 from pointsman.engine.steps import Steps, adrive, drive
 from pointsman.engine.verify import Report
 from pointsman.engine.view import Engine, View
+from pointsman.errors import invalid
 from pointsman.kernel.authoring import Machine
 from pointsman.store import feed
 from pointsman.store.connect import connect
@@ -81,6 +82,8 @@ class Pointsman(Verbs):
 
     def verify(self, head: Mapping[str, Any] | None = None) -> Report:
         """Recompute every chain and fold, and compare the live rows; with an exported head, find a cut tail too."""
+        if head is not None and not (type(head.get("seq")) is int and isinstance(head.get("hash"), str)):
+            raise invalid(("head", "is not what `head()` wrote: a `seq` and a `hash`"))
         return verify.verify(self.engine.db, head)
 
     def head(self) -> dict[str, Json]:

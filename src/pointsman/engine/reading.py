@@ -232,6 +232,8 @@ def _position(after: Task | Position | None, order: Order) -> Position:
         return FIRST
     if isinstance(after, Task):
         return position(after, order)
+    if not (type(after) is tuple and [type(part) for part in after] == [int, str]):  # pyright: ignore[reportUnnecessaryComparison]
+        raise invalid(("after", "the last task of the page before"))
     typed(("after", after[0], int), ("after", after[1], str))
     return after
 

@@ -1,7 +1,9 @@
 """MCP over standard input and output, which belong to the protocol from the first moment of the process to its end."""
 
+import json
 import os
 import signal
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -15,6 +17,7 @@ from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import Refused
 from pointsman.kernel.rules import Principal
 from pointsman.mcp.desk import DOOR, Desk
+from pointsman.mcp.message import unread
 from pointsman.mcp.seat import Held, Seat
 from pointsman.mcp.server import server
 
@@ -56,5 +59,22 @@ def give_back(pm: Pointsman, seat: Seat) -> None:
 async def run(made: Server[Any], wire: Wire) -> None:
     lines = anyio.wrap_file(TextIOWrapper(os.fdopen(wire.incoming, "rb"), encoding="utf-8", errors="replace"))
     answers = anyio.wrap_file(TextIOWrapper(os.fdopen(wire.outgoing, "wb"), encoding="utf-8"))
-    async with stdio_server(lines, answers) as (incoming, outgoing):
+    async with stdio_server(Sifted(lines, answers), answers) as (incoming, outgoing):  # type: ignore[arg-type]
         await made.run(incoming, outgoing, made.create_initialization_options())
+
+
+class Sifted:
+    """The lines that the SDK may read; the others are answered at once."""
+
+    def __init__(self, lines: "anyio.AsyncFile[str]", answers: "anyio.AsyncFile[str]"):
+        self.lines = lines
+        self.answers = answers
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for line in self.lines:
+            answer = unread(line.encode()) if line.strip() else None
+            if answer is None:
+                yield line
+            else:
+                await self.answers.write(json.dumps(answer) + "\n")
+                await self.answers.flush()

@@ -17,13 +17,13 @@ from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import CODES, Refusal, Refused
 from pointsman.kernel.ingest import TOTAL_BYTES, parse
 from pointsman.mcp.desk import Desk
+from pointsman.mcp.message import PARSE_ERROR, error, unread
 from pointsman.mcp.seat import Seat
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 PATH = "/mcp"
-PARSE_ERROR = -32700
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -55,6 +55,9 @@ class Streamable:
             body = await _body(Headers(scope=scope), receive)
         except Refused as no:
             await _malformed(no.refusal)(scope, receive, send)
+            return
+        if answer := unread(body):
+            await JSONResponse(answer)(scope, receive, send)
             return
         manager = self.manager or await self._load()
         await manager.handle_request(scope, _replayed(body, receive), send)
@@ -125,8 +128,7 @@ def _message(body: bytes) -> bytes:
 
 
 def _malformed(no: Refusal) -> JSONResponse:
-    error = {"code": PARSE_ERROR, "message": no.detail, "data": no.as_json()}
-    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, CODES[no.code].http)
+    return JSONResponse(error(None, PARSE_ERROR, no), CODES[no.code].http)
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

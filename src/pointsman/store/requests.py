@@ -27,6 +27,8 @@ class Answered:
 
 
 def find(tx: Tx, request: Request) -> Answered | None:
+    """What was answered under a key; whoever asks under it at the same moment is waited for."""
+    tx("take_key", principal=request.principal, key=request.key)
     row = tx("find_request", principal=request.principal, key=request.key)
     return None if row is None else Answered(*row)
 

@@ -11,7 +11,7 @@ SELECT 0;
 
 -- name: lock_feed@postgres :none
 -- One at a time gives numbers.
-SELECT pg_advisory_xact_lock(1347373390, 2);
+SELECT pg_advisory_xact_lock(1347373391, 2);
 
 -- name: wait_for_writers@sqlite :none
 -- Whoever writes is alone.
@@ -19,7 +19,7 @@ SELECT 0;
 
 -- name: wait_for_writers@postgres :none
 -- Whoever has read the clock and is not committed yet: each holds this lock together with the others.
-SELECT pg_advisory_xact_lock(1347373390, 3);
+SELECT pg_advisory_xact_lock(1347373391, 3);
 
 -- name: feed_waits@sqlite :one
 -- Whether committed entries have no feed number yet.

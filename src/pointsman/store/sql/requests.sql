@@ -1,3 +1,11 @@
+-- name: take_key@sqlite :none
+-- Whoever writes is alone.
+SELECT :principal, :key;
+
+-- name: take_key@postgres :none
+-- One at a time asks under a key; the others wait for its end.
+SELECT pg_advisory_xact_lock(1347373390, hashtext(:principal || ' ' || :key));
+
 -- name: find_request :one?
 -- What was answered under an idempotency key.
 SELECT digest, task, version

@@ -18,7 +18,7 @@ SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint) AS now;
 
 -- name: clock_of_writer :one
 -- The same, held against whoever waits for writers: nobody learns of a later time before this one is committed.
-WITH held AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(1347373390, 3))
+WITH held AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(1347373391, 3))
 SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint) AS now
 FROM held;
 
@@ -28,7 +28,7 @@ SELECT pg_logical_emit_message(true, 'pointsman', '') AS position;
 
 -- name: take_schema :none
 -- One process at a time looks at the schema and moves it forward.
-SELECT pg_advisory_xact_lock(1347373390, 1) AS taken;
+SELECT pg_advisory_xact_lock(1347373391, 1) AS taken;
 
 -- name: schema_found :one
 -- Whether the schema is there, whether it is ours, and how many tables it holds.
