@@ -65,12 +65,12 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "a claim that does not ask who holds the task",
         ("tests/kernel/test_decide.py",),
-        (("if event.acquires and task.owner is not None:", "if False:"),),
+        (("if event.acquires and task.held:", "if False:"),),
     ),
     Plant(
         "evidence written, state not",
         ("tests/promises/test_p10_p11_draft_evidence_and_state_move_together.py",),
-        (("replace(proposed, state=target)", "replace(proposed, state=case.task.state)"),),
+        (("proposed.but(state=state, version=", "proposed.but(state=case.task.state, version="),),
     ),
     Plant(
         "a dry run that commits",
@@ -111,15 +111,15 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "an entry hash that leaves out a column",
         ("tests/promises/test_p05_history_is_gapless_and_cannot_be_altered.py",),
-        (("for column in fields(Link)))", 'for column in fields(Link) if column.name != "session"))'),),
+        (('return digest("entry", link)', 'return digest("entry", link._replace(session=None))'),),
     ),
     Plant(
         "a verdict applied to content it did not judge",
         ("tests/kernel/test_decide.py",),
         (
             (
-                "        if key in judged:\n            evidence[name] = _evidence(judged[key]",
-                "        if judged:\n            evidence[name] = _evidence(next(iter(judged.values()))",
+                "        if key in judged:\n            evidence[name] = change.evidence_of(judged[key]",
+                "        if judged:\n            evidence[name] = change.evidence_of(next(iter(judged.values()))",
             ),
         ),
     ),
