@@ -11,7 +11,12 @@ _WORK = "Python file with the machines. Default: the built-in tasks machine."
 
 Json = Annotated[bool | None, flag("--json", help="Print data as JSON, and an error as one JSON line on stderr.")]
 Db = Annotated[
-    str | None, flag("--db", metavar="URL", help="sqlite:///work.db (relative) or sqlite:////abs/work.db. Default: sqlite:///pointsman.db.")
+    str | None,
+    flag(
+        "--db",
+        metavar="URL",
+        help="sqlite:///work.db (relative), sqlite:////abs/work.db or postgresql://USER@HOST/NAME. Default: sqlite:///pointsman.db.",
+    ),
 ]
 Work = Annotated[str | None, flag("--work", metavar="WORK.PY", help=_WORK)]
 WorkFile = Annotated[str | None, argument(metavar="WORK.PY", help=_WORK)]
