@@ -5,6 +5,7 @@ the working directory; after `load` every path is absolute, so messages can name
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pointsman.errors import invalid
 FILE = "pointsman.toml"
 SQLITE = "sqlite:///"
 MEMORY = ":memory:"
+_PASSWORD = re.compile(r"postgres(?:ql)?://(?:[^/@]*:[^/@]+@|.*[?&]\w*password=)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,11 @@ class Config:
     name: str | None = None
     json: bool = False
     source: Path | None = None
+
+    @property
+    def secret(self) -> bool:
+        """Whether the database's URL holds a password, before its host or as a parameter of libpq's."""
+        return _PASSWORD.match(self.db) is not None
 
 
 # What each setting is called in pointsman.toml (and, upper case after POINTSMAN_, in the environment), and its type.

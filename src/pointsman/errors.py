@@ -158,7 +158,9 @@ class StoreError(Refused):
 def invalid(*faults: tuple[str, str], detail: str | None = None) -> Refused:
     """Faults as (path, message), all at once. The message never echoes the input."""
     listed = [{"path": path, "message": message} for path, message in faults]
-    return Refused(Refusal("invalid", detail or "; ".join(f"{path}: {message}" for path, message in faults), failed=listed))
+    return Refused(
+        Refusal("invalid", detail or "; ".join(f"{path}: {message}" if path else message for path, message in faults), failed=listed)
+    )
 
 
 @dataclass(frozen=True, slots=True)

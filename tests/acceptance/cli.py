@@ -7,32 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pointsman
+from edges.cli import Ended
 
 COMMAND = [sys.executable, "-m", "pointsman"]
 PATIENCE_SECONDS = 30
-
-
-@dataclass(frozen=True)
-class Ended:
-    status: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        assert self.status == 0, self
-        return json.loads(self.out)
-
-    @property
-    def refusal(self) -> Any:
-        """The one line on stderr, of a command run with --json."""
-        assert self.err.count("\n") == 1, self
-        return json.loads(self.err)
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from edges.cli import Cli
+from pointsman.config import Config
 
 FILES = {"claude-code": ".mcp.json", "codex": ".codex/config.toml", "opencode": "opencode.json"}
 
@@ -104,3 +105,21 @@ def test_a_file_that_cannot_be_added_to_is_left_alone(cli: Cli, tmp_path: Path, 
     before = file.read_bytes()
     ended = cli("init", "--agent", agent, "--yes", "--json")
     assert (ended.status, ended.refusal["code"], file.read_bytes()) == (2, "invalid", before)
+
+
+@pytest.mark.parametrize("agent", FILES)
+@pytest.mark.parametrize("url", ["postgresql://ann:hunter2@127.0.0.1:1/work", "postgresql:///work?host=/none&password=hunter2"])
+def test_a_password_is_not_copied_into_a_client_s_file(cli: Cli, tmp_path: Path, agent: str, url: str) -> None:
+    (tmp_path / "pointsman.toml").write_text(f'db = "{url}"')
+    before = set(tmp_path.rglob("*"))
+    ended = cli("init", "--agent", agent, "--yes", "--json")
+    assert (ended.status, ended.refusal["code"], ended.refusal["failed"][0]["path"]) == (2, "invalid", "--agent")
+    assert "hunter2" not in ended.out + ended.err
+    assert set(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://ann@h/w", "postgresql://h:5433/w", "postgresql:///w?host=/a:b@c&passfile=/x", "sqlite:////a:b@c/w?password=no.db"]
+)
+def test_a_url_without_a_password_is_no_secret(url: str) -> None:
+    assert not Config(db=url).secret

@@ -91,7 +91,8 @@ def _failing(fault: Exception) -> Any:
 
 
 def test_the_health_of_a_store_that_fails(at: Board, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Aio, "figures", _failing(StoreError("store_unavailable", "the file is gone")))
+    for verb in ("figures", "list"):
+        monkeypatch.setattr(Aio, verb, _failing(StoreError("store_unavailable", "the file is gone")))
     for path in ("/readyz", "/metrics"):
         answer = at.get(path)
         assert (answer.status_code, answer.json()) == (503, {"detail": "the file is gone", "outcome": "not_done"})

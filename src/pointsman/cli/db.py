@@ -56,6 +56,6 @@ def backup(file: Target, yes: options.Yes = False, db: options.Db = None, work: 
             asking.before_overwriting([target], yes=yes)
         pm.backup(target, replace=there)
     if config.json:
-        output.as_json({"db": config.db, "copy": f"sqlite:///{target}", "bytes": target.stat().st_size})
+        output.as_json({"db": pm.url, "copy": f"sqlite:///{target}", "bytes": target.stat().st_size})
     else:
-        output.line(f"copied {config.db}\nto sqlite:///{target}, {target.stat().st_size:,} bytes")
+        output.line(f"copied {pm.url}\nto sqlite:///{target}, {target.stat().st_size:,} bytes")

@@ -2,6 +2,7 @@
 
 import difflib
 import sys
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,6 +10,7 @@ from typing import Annotated, Literal
 from pointsman.app import opened
 from pointsman.cli import asking, clients, options, output
 from pointsman.config import FILE, Config, load, settings
+from pointsman.errors import invalid
 
 Folder = Annotated[
     Path,
@@ -51,12 +53,14 @@ def init(
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
     config = load({}, {}, folder)
-    opened(config, create=True).close()
-    written = [*texts, *(_tell(agent, name or agent, folder, config, yes=yes) if agent else ())]
+    start = command(config, name or agent) if agent else []
+    with opened(config, create=True) as pm:
+        db = pm.url
+    written = [*texts, *(_tell(agent, folder, start, yes=yes) if agent else ())]
     if as_json:
-        output.as_json({"files": [str(path) for path in written], "db": config.db})
+        output.as_json({"files": [str(path) for path in written], "db": db})
         return
-    output.line("\n".join([*(f"wrote {path}" for path in written), f"database {config.db}"]))
+    output.line("\n".join([*(f"wrote {path}" for path in written), f"database {db}"]))
     if texts:
         output.line(NEXT)
     if agent:
@@ -67,12 +71,12 @@ def _template(name: str) -> str:
     return resources.files("pointsman.cli").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _tell(agent: str, name: str, folder: Path, config: Config, *, yes: bool) -> list[Path]:
+def _tell(agent: str, folder: Path, start: Sequence[str], *, yes: bool) -> list[Path]:
     """Show what is to stand in the client's file, ask, write it. What was written."""
     client = clients.CLIENTS[agent]
     path = folder / client.file
     before = clients.read(path)
-    after = client.merge(before, command(config, name))
+    after = client.merge(before, start)
     if after == before:
         return []
     output.note_lines(f"{path}:", _shown(before, after))
@@ -83,7 +87,10 @@ def _tell(agent: str, name: str, folder: Path, config: Config, *, yes: bool) -> 
 
 
 def command(config: Config, name: str) -> list[str]:
-    """The command that a client starts, whatever its own working directory and search path are."""
+    """The command that a client starts, whatever its own working directory and search path are. It stands in a file that
+    is often shared and in the list of processes, so a URL with a password in it is refused."""
+    if config.secret:
+        raise invalid(("--agent", f"the URL in {FILE} holds a password, which would be written here: take it out and leave it to libpq"))
     work = [str(config.work)] if config.work else []
     return [sys.executable, "-m", "pointsman", "mcp", *work, "--db", config.db, "--as", name]
 

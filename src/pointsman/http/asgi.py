@@ -13,14 +13,15 @@ from starlette.routing import BaseRoute, Match, request_response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pointsman.engine.pointsman import Aio, Pointsman
-from pointsman.http import health, problem
 from pointsman.http.answer import reply
 from pointsman.http.body import BODY_LIMIT, TooLarge, TooLargeResponse
 from pointsman.http.describe import GUARDED, figures_responses, operation, parameters, post_responses, request_body, rows_responses
 from pointsman.http.endpoints import FLAT_DOOR, Endpoint, listing, posting
 from pointsman.http.flat import TASKS, Flat, Post
 from pointsman.http.guard import Guard
+from pointsman.http.health import alive, figures, ready
 from pointsman.http.metrics import Counting, Tally
+from pointsman.http.problem import said, speaks
 from pointsman.http.v1.describe import components, paths
 from pointsman.http.v1.feed import Feed
 from pointsman.http.v1.routes import DOOR, routes
@@ -108,9 +109,9 @@ def app(pm: Pointsman, flats: Sequence[Flat] = (TASKS,), *, joined: Sequence[Bas
 
 def _add_health(api: FastAPI, aio: Aio, tally: Tally) -> None:
     told = figures_responses()
-    api.add_api_route("/healthz", health.alive, methods=["GET"], summary="Whether this process answers", responses=GUARDED)
-    api.add_api_route("/readyz", health.ready(aio), methods=["GET"], summary="Whether it can decide", responses=GUARDED)
-    api.add_api_route("/metrics", health.figures(aio, tally), methods=["GET"], summary="Its figures", responses=told)
+    api.add_api_route("/healthz", alive, methods=["GET"], summary="Whether this process answers", responses=GUARDED)
+    api.add_api_route("/readyz", ready(aio), methods=["GET"], summary="Whether it can decide", responses=GUARDED)
+    api.add_api_route("/metrics", figures(aio, tally), methods=["GET"], summary="Its figures", responses=told)
 
 
 def _add(api: FastAPI, pm: Pointsman, flat: Flat, tally: Tally) -> None:
@@ -150,13 +151,13 @@ async def _too_large(request: Request, fault: Exception) -> Response:
 async def _http_fault(request: Request, fault: Exception) -> Response:
     """What no route takes, told in the form of the paths around it."""
     assert isinstance(fault, HTTPException), "the handler is registered for it"
-    if problem.speaks(request.scope):
-        return problem.said(fault.status_code, fault.detail, fault.headers)
+    if speaks(request.scope):
+        return said(fault.status_code, fault.detail, fault.headers)
     return reply({"detail": fault.detail}, fault.status_code, fault.headers)
 
 
 async def _fault(request: Request, fault: Exception) -> Response:
     """A fault of our own: logged by the server, and said without its words."""
-    if problem.speaks(request.scope):
-        return problem.said(500, "internal error")
+    if speaks(request.scope):
+        return said(500, "internal error")
     return reply({"detail": "internal error"}, 500)

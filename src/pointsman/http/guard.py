@@ -16,7 +16,7 @@ from ipaddress import ip_address
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pointsman.http import problem
+from pointsman.http.problem import said, speaks
 
 HEAD_LIMIT = 32_768
 _FORWARDED = frozenset({b"forwarded", b"via", b"x-real-ip"})
@@ -123,6 +123,6 @@ class Guard:
 
 def _answer(scope: Scope, wrong: Wrong) -> Response:
     closing = {"connection": "close"}
-    if problem.speaks(scope):
-        return problem.said(wrong.status, wrong.detail, closing)
+    if speaks(scope):
+        return said(wrong.status, wrong.detail, closing)
     return JSONResponse({"detail": wrong.detail}, wrong.status, closing)

@@ -7,9 +7,8 @@ from starlette.responses import Response
 
 from pointsman.engine.pointsman import Aio
 from pointsman.errors import StoreError
-from pointsman.http import metrics
 from pointsman.http.answer import reply, unavailable
-from pointsman.http.metrics import Tally
+from pointsman.http.metrics import MEDIA_TYPE, Tally, text
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -19,11 +18,11 @@ async def alive(request: Request) -> Response:
 
 
 def ready(aio: Aio) -> Endpoint:
-    """Ready is who can read the store."""
+    """Ready is who can read the board."""
 
     async def endpoint(request: Request) -> Response:
         try:
-            await aio.figures()
+            await aio.list(limit=1)
         except StoreError as no:
             return unavailable(no)
         return reply({"status": "ready"})
@@ -34,9 +33,9 @@ def ready(aio: Aio) -> Endpoint:
 def figures(aio: Aio, tally: Tally) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         try:
-            told = metrics.text(tally, await aio.figures())
+            told = text(tally, await aio.figures())
         except StoreError as no:
             return unavailable(no)
-        return Response(told, media_type=metrics.MEDIA_TYPE)
+        return Response(told, media_type=MEDIA_TYPE)
 
     return endpoint

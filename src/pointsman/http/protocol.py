@@ -13,9 +13,9 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from pointsman.http import problem
 from pointsman.http.answer import RETRY_AFTER_S
 from pointsman.http.guard import HEAD_LIMIT
+from pointsman.http.problem import MEDIA_TYPE, of_http
 
 CONNECTIONS = 800
 HEAD_SECONDS = 10.0
@@ -115,8 +115,8 @@ class Bounded(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         known = self.url.startswith(b"/v1/")
-        body = json.dumps((problem.of_http(status, detail) if known else {"detail": detail}) | more)
-        kind = problem.MEDIA_TYPE if known else "application/json"
+        body = json.dumps((of_http(status, detail) if known else {"detail": detail}) | more)
+        kind = MEDIA_TYPE if known else "application/json"
         again = f"retry-after: {RETRY_AFTER_S}\r\n" if status == 503 else ""
         self.transport.write(
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {kind}\r\n"

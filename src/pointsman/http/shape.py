@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pointsman.errors import invalid
-from pointsman.http import caller
+from pointsman.http.caller import faults as caller_faults
 from pointsman.http.flat import Member, Post
 from pointsman.kernel import ingest
 from pointsman.kernel.ingest import Faults
@@ -60,7 +60,7 @@ def _task(value: str, path: str) -> Faults:
 _JUDGES: Mapping[str, Callable[[str, str], Faults]] = {
     "text": ingest.faults,
     "digest": ingest.faults,
-    "caller": caller.faults,
+    "caller": caller_faults,
     "task": _task,
 }
 

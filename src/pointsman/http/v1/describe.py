@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pointsman.errors import CODES
-from pointsman.http import problem
 from pointsman.http.body import BODY_LIMIT
 from pointsman.http.guard import HEAD_LIMIT
+from pointsman.http.problem import MEDIA_TYPE
 from pointsman.http.v1.operation import Answer, Operation
 from pointsman.http.v1.parameter import Parameter
 from pointsman.http.v1.shapes import COMPONENTS, TEXT, closed, ref
@@ -83,7 +83,7 @@ def _refusals(operation: Operation) -> Iterator[tuple[int, str]]:
 
 def _problem(status: int, texts: list[str]) -> Document:
     """What the connection itself refuses says so before a path is known, and in its own media type."""
-    content = {problem.MEDIA_TYPE: {"schema": ref("Problem")}}
+    content = {MEDIA_TYPE: {"schema": ref("Problem")}}
     if status in _BY_THE_CONNECTION:
         content["application/json"] = {"schema": closed({"detail": TEXT, "outcome": TEXT}, optional=["outcome"])}
     return {"description": "; ".join(texts), "content": content}

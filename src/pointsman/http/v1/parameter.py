@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pointsman.errors import invalid
-from pointsman.http import caller
+from pointsman.http.caller import faults as caller_faults
 from pointsman.kernel import ingest
 from pointsman.kernel.definition import Schema
 from pointsman.types import instant
@@ -81,7 +81,7 @@ def name(text: str) -> str:
 
 def who(text: str) -> str:
     """The name of a caller; `anonymous` is none."""
-    if found := caller.faults(text, ""):
+    if found := caller_faults(text, ""):
         raise ValueError(found[0][1])
     return text
 

@@ -12,9 +12,9 @@ from starlette.types import Scope
 from pointsman.engine.door import Door
 from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import Refused
-from pointsman.http import problem
 from pointsman.http.body import BODY_LIMIT, TooLarge, TooLargeResponse
 from pointsman.http.metrics import ACCEPTED, Tally
+from pointsman.http.problem import MEDIA_TYPE, of_http, refused
 from pointsman.http.v1.feed import Feed
 from pointsman.http.v1.leases import NOTHING
 from pointsman.http.v1.operation import Asked, Operation
@@ -24,7 +24,7 @@ from pointsman.http.v1.table import OPERATIONS
 DOOR = Door("http")
 
 Endpoint = Callable[[Request], Awaitable[Response]]
-TOO_LARGE = problem.of_http(413, f"the body is over {BODY_LIMIT} bytes")
+TOO_LARGE = of_http(413, f"the body is over {BODY_LIMIT} bytes")
 
 
 class PathRoute(Route):
@@ -80,11 +80,11 @@ def answering(operation: Operation, reading: Reading, tally: Tally) -> Endpoint:
         try:
             response = await called(operation, await reading.read(request))
         except TooLarge:
-            return TooLargeResponse(TOO_LARGE, problem.MEDIA_TYPE)
+            return TooLargeResponse(TOO_LARGE, MEDIA_TYPE)
         except Refused as no:
             if operation.asks:
                 tally.decided(DOOR.name, no.code)
-            return problem.refused(no, conditional=operation.conditional and "if-match" in request.headers)
+            return refused(no, conditional=operation.conditional and "if-match" in request.headers)
         if operation.asks:
             tally.decided(DOOR.name, _decision(response))
         return response
