@@ -13,7 +13,7 @@ from contextlib import suppress
 from pointsman import Event, Machine, Pointsman, Refused, State, Task, Tasks, Verdict, check, note, owner
 from pointsman.engine.chance import wall_clock
 from pointsman.errors import Refusal
-from pointsman.store import proposals
+from pointsman.store import news, proposals
 from pointsman.store import refusals as refusals_kept
 from pointsman.store.snapshots import EVERY
 from pointsman.testing import FakeClock
@@ -119,6 +119,7 @@ def long_history(pm: Pointsman) -> None:
 
 
 def reading(pm: Pointsman) -> None:
+    pm.engine.db.read(lambda tx: (news.since(tx, None), news.since(tx, 0)))
     for order in ("created_at", "updated_at", "priority"):
         for is_open in (True, False):
             pm.list(order=order, open=is_open)
