@@ -170,6 +170,23 @@ def test_who_does_not_wait_takes_no_place(pm: Pointsman) -> None:
     assert (task, waits) == (None, [])
 
 
+def test_who_waits_while_the_store_is_closed_is_told_so(pm: Pointsman, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks_only_when_told(monkeypatch)
+    looks, whole = threading.Semaphore(0), propose.claim
+
+    def looked(*asked: Any) -> Any:
+        looks.release()
+        return whole(*asked)
+
+    monkeypatch.setattr(propose, "claim", looked)
+    with ThreadPoolExecutor(3) as pool:
+        waiting = [pool.submit(pm.claim, "tasks", by="w", wait_s=PATIENCE_S) for _ in range(3)]
+        for _ in range(3):
+            assert looks.acquire(timeout=PATIENCE_S)
+        pm.engine.db.close()
+        assert {getattr(each.exception(PATIENCE_S), "code", None) for each in waiting} == {"store_unavailable"}
+
+
 def taken_by(pm: Pointsman, count: int) -> list[Task | None]:
     """What so many callers got who waited, while as many tasks were made by somebody else."""
     with ThreadPoolExecutor(count) as pool:

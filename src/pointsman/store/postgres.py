@@ -118,6 +118,7 @@ class Postgres:
         self._threads.shutdown()
         self._relay.close()
         self._pool.close()
+        self.hints.tell(None)
 
     def _queue(self, done: Callable[[Callable[[Tx], T]], T], unit: Callable[[Tx], T]) -> "Future[T]":
         try:

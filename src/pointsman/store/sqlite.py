@@ -120,6 +120,7 @@ class Sqlite:
         self._threads.shutdown()
         self._readers.close()
         self._committer.close()
+        self.hints.tell(None)
 
     def _closed(self) -> StoreError:
         return unavailable(self._file.path, "it is closed")
