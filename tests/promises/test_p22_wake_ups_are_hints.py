@@ -22,7 +22,7 @@ from pointsman.store import postgres_relay
 from pointsman.store.hints import of_queue, of_task
 from support import create
 
-CUT = f"{KILL} AND application_name = 'pointsman wake-ups'"
+CUT = f"{KILL} AND application_name = 'pointsman-wake-ups'"
 PATIENCE_S = 60
 FOREVER_S = 3_600.0
 JOBS = 100

@@ -18,7 +18,7 @@ from pointsman.store.sqlite_file import Connection
 Since: TypeAlias = Callable[[Tx, int | None], tuple[int, set[Topic] | None]]
 """From the last entry that was seen to the last there is, and what changed between them; None for everything."""
 
-LOOK_S = 0.02
+LOOK_S = 0.01
 
 
 class Watch:

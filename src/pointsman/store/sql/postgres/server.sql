@@ -30,7 +30,7 @@ SELECT pg_logical_emit_message(true, 'pointsman', '') AS position;
 -- A wake-up may be lost, so it need not wait for a disk. The name is for whoever looks at a server's sessions.
 SELECT
     set_config('synchronous_commit', 'off', false) AS synchronous_commit,
-    set_config('application_name', 'pointsman wake-ups', false) AS application_name;
+    set_config('application_name', 'pointsman-wake-ups', false) AS application_name;
 
 -- name: listen :none
 LISTEN pointsman;
