@@ -143,6 +143,18 @@ def test_whoever_waits_is_told_once_it_is_committed(pm: Pointsman, case: Callabl
     assert told == [True]
 
 
+def test_what_is_committed_while_somebody_looks_is_heard(pm: Pointsman) -> None:
+    """The look has found nothing, and whoever looked does not know it yet."""
+    steps = Pointsman.claim.steps(pm, "tasks", by="w", wait_s=60)
+    assert next(steps).run(pm.engine.db) is None
+    create(pm)
+    wait = steps.send(None)
+    assert isinstance(wait, Await)
+    assert wait.future.done()
+    steps.close()
+    assert not pm.engine.db.hints.anybody()
+
+
 @pytest.mark.parametrize("case", [case_claim, case_wait, case_feed, case_elsewhere])
 def test_whoever_waits_in_another_process_is_told(pm: Pointsman, other: Pointsman, case: Callable[..., Any]) -> None:
     """On a SQLite file by looking at it, on PostgreSQL by a message: nothing else ends the wait here."""

@@ -102,6 +102,7 @@ def an_abandoned_check(pm: Pointsman, name: str, later: Pointsman) -> None:
     kept = pm.engine.db.read(lambda tx: proposals.pending(tx, task.id))
     assert kept is not None
     pm.engine.db.run(lambda tx: proposals.keep(tx, kept.id))
+    assert not pm.engine.db.read(lambda tx: proposals.is_abandoned(tx, kept.id))
     later.engine.settling.take_over()
     with suppress(Refused):
         pm.propose(task.id, "finish", {"text": "right "}, by="w", epoch=task.epoch, idempotency_key=f"{task.id}-6")
