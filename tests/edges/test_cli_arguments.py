@@ -46,12 +46,6 @@ def test_a_value_can_come_from_a_file_or_from_stdin(tmp_path: Path, monkeypatch:
     assert arguments(given, MACHINE) == {"title": "# Ünï\r\n\n", "tags": ["a"], "note": "from a pipe\n", "handle": "@ann"}
 
 
-def test_standard_input_may_not_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", None)
-    with pytest.raises(Refused, match="there is no standard input"):
-        arguments(["title=@-"], MACHINE)
-
-
 @pytest.mark.parametrize("source", ["/dev/zero", "long.txt"])
 def test_a_file_without_end_is_refused(tmp_path: Path, source: str) -> None:
     (tmp_path / "long.txt").write_text("x" * (TOTAL_BYTES + 1))

@@ -64,8 +64,6 @@ def _read(name: str, text: str) -> str:
         return text[1:]
     if not text.startswith("@"):
         return text
-    if text == "@-" and sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
-        raise invalid((f"--arg {name}", "there is no standard input"))
     try:
         return _whole(name, sys.stdin.buffer.read(TOTAL_BYTES + 1) if text == "@-" else _beginning(Path(text[1:])))
     except UnicodeDecodeError as exc:
