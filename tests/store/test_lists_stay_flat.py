@@ -18,6 +18,10 @@ from support import GOOD
 SQL = files("pointsman.store") / "sql"
 READ_WHOLE = {
     "list_machines": "a handful",
+    "list_prunings": "a handful",
+    "find_unfinished": "one row at most",
+    "count_prunable": "counts all",
+    "prune_refusals": "the log is short",
     "count_tasks": "counts all",
     "count_waiting": "counts all that wait",
     "count_pending": "counts what is being judged",

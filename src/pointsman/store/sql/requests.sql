@@ -25,11 +25,12 @@ WHERE e.key IS NULL OR e.by <> r.principal OR e.request_key <> r.key OR e.reques
 ORDER BY r.principal, r.key;
 
 -- name: entries_without_request :many
--- Entries whose idempotency record is gone: their key would be taken for a new one.
+-- Entries whose idempotency record is gone, though it is not old enough to have been pruned: their key would be taken for a
+-- new one.
 SELECT t.id, e.version
 FROM entries AS e
 JOIN tasks AS t ON t.key = e.task
 LEFT JOIN requests AS r ON r.principal = e.by AND r.key = e.request_key
-WHERE r.key IS NULL
+WHERE r.key IS NULL AND e.at >= :kept_from
 ORDER BY t.id, e.version
 LIMIT :limit;
