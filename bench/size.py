@@ -1,11 +1,13 @@
 """`python -m bench.size [--tasks N]`: how many bytes a task and an entry take on either store, table by table and index by index.
 
 Every task goes through the six calls of the main job (six entries), by the public API. What is printed is what the stores
-themselves say: SQLite's dbstat, PostgreSQL's pg_relation_size, each after the rows were packed (VACUUM, VACUUM FULL).
+themselves say: SQLite's dbstat, PostgreSQL's pg_relation_size, each after the rows were packed (VACUUM, VACUUM FULL). Then
+how fast the feed is numbered, the record verified, and the file copied to the server.
 """
 
 import argparse
 import tempfile
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -29,15 +31,32 @@ Sizes = Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True, slots=True)
+class Worked:
+    """What stands in a database after the work, and how long numbering and verifying all of it took."""
+
+    tasks: int
+    entries: int
+    numbered_s: float
+    verified_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """One store: what it holds, as it stood and packed, and packed again once everything was pruned."""
 
     store: str
-    tasks: int
-    entries: int
+    worked: "Worked"
     grown: int
     packed: Sizes
     pruned: Sizes
+
+    @property
+    def tasks(self) -> int:
+        return self.worked.tasks
+
+    @property
+    def entries(self) -> int:
+        return self.worked.entries
 
     def each(self, sizes: Sizes, tables: tuple[str, ...], count: int) -> float:
         return sum(size for (table, _), size in sizes.items() if table in tables) / count
@@ -47,20 +66,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.size", description="Bytes per task and per entry, on both stores.")
     parser.add_argument("--tasks", type=int, default=TASKS, metavar="N", help=f"how many tasks go through the main job ({TASKS})")
     tasks = parser.parse_args().tasks
-    with tempfile.TemporaryDirectory() as folder:
-        print(report(sqlite(Path(folder), tasks)))
-    with throwaway.server() as server, server.database() as url:
-        print(report(postgres(url, tasks)))
+    with tempfile.TemporaryDirectory() as folder, throwaway.server() as server:
+        file = f"sqlite:///{folder}/size.db"
+        worked = work(file, tasks)
+        with server.database() as target:
+            copied = moved(file, target)
+        print(report(sqlite(Path(folder) / "size.db", worked)))
+        print(f"Copied to PostgreSQL and verified there in {copied:.1f} s: {worked.entries / copied:,.0f} entries a second.\n")
+        with server.database() as url:
+            print(report(postgres(url, work(url, tasks))))
 
 
-def work(url: str, tasks: int) -> tuple[int, int]:
-    """Tasks through the main job, several at once; how many tasks and entries there are then."""
+def work(url: str, tasks: int) -> Worked:
+    """Tasks through the main job, several at once."""
     with Pointsman(url) as pm, ThreadPoolExecutor(CALLERS) as pool:
         list(pool.map(lambda number: one(pm, f"worker-{number % CALLERS}"), range(tasks)))
+        began = time.perf_counter()
         pm.head()
+        numbered = time.perf_counter()
         report = pm.verify()
         assert report.ok
-        return report.tasks, report.entries
+        return Worked(report.tasks, report.entries, numbered - began, time.perf_counter() - numbered)
+
+
+def moved(source: str, target: str) -> float:
+    """Seconds that a copy took."""
+    with Pointsman(source) as pm:
+        began = time.perf_counter()
+        assert pm.copy(target).report.ok
+        return time.perf_counter() - began
 
 
 def one(pm: Pointsman, by: str) -> None:
@@ -77,27 +111,22 @@ def emptied(url: str) -> None:
         pm.prune(0, payloads=True)
 
 
-def sqlite(folder: Path, tasks: int) -> Measured:
-    path = folder / "size.db"
-    url = f"sqlite:///{path}"
-    made, entries = work(url, tasks)
-    _vacuum(path, checkpoint=True)
+def sqlite(path: Path, worked: Worked) -> Measured:
+    _say(path, "PRAGMA wal_checkpoint(TRUNCATE)")
     grown = path.stat().st_size
     packed = _stat(path)
-    emptied(url)
-    return Measured(f"SQLite {apsw.sqlite_lib_version()}", made, entries, grown, packed, _stat(path))
+    emptied(f"sqlite:///{path}")
+    return Measured(f"SQLite {apsw.sqlite_lib_version()}", worked, grown, packed, _stat(path))
 
 
-def _vacuum(path: Path, *, checkpoint: bool = False) -> None:
+def _say(path: Path, sql: str) -> None:
     raw = apsw.Connection(str(path))
-    raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    if not checkpoint:
-        raw.execute("VACUUM")
+    raw.execute(sql).fetchall()
     raw.close()
 
 
 def _stat(path: Path) -> Sizes:
-    _vacuum(path)
+    _say(path, "VACUUM")
     raw = apsw.Connection(str(path))
     rows = raw.execute(
         "SELECT m.tbl_name, s.name, sum(s.pgsize) FROM dbstat AS s JOIN sqlite_schema AS m ON m.name = s.name GROUP BY 1, 2"
@@ -106,14 +135,13 @@ def _stat(path: Path) -> Sizes:
     return {(str(table), str(name)): int(str(size)) for table, name, size in rows}
 
 
-def postgres(url: str, tasks: int) -> Measured:
-    made, entries = work(url, tasks)
+def postgres(url: str, worked: Worked) -> Measured:
     with psycopg.connect(url, autocommit=True) as session:
         server = session.info.parameter_status("server_version")
         grown = sum(_relations(session).values())
         packed = _packed(session)
         emptied(url)
-        return Measured(f"PostgreSQL {server}", made, entries, grown, packed, _packed(session))
+        return Measured(f"PostgreSQL {server}", worked, grown, packed, _packed(session))
 
 
 def _packed(session: "psycopg.Connection[tuple[str, str, int]]") -> Sizes:
@@ -146,6 +174,9 @@ def report(found: Measured) -> str:
         f"| as it stood after the work | | | {found.grown / found.tasks:,.0f} |",
         f"| packed | {per_task:,.0f} | {per_entry:,.0f} | {total / found.tasks:,.0f} |",
         f"| pruned of all that can be, and packed | {kept_task:,.0f} | {kept_entry:,.0f} | {left / found.tasks:,.0f} |",
+        "",
+        f"Numbered at {found.entries / found.worked.numbered_s:,.0f} entries a second, verified at "
+        f"{found.entries / found.worked.verified_s:,.0f}.",
         "",
         "| table or index | packed | pruned | bytes each |",
         "|---|---|---|---|",

@@ -90,8 +90,16 @@ def test_prune_says_what_it_will_remove_and_asks(cli: Cli, failed: str) -> None:
     ended = cli("db", "prune", "--older-than", "0s", "--payloads")
     assert ended.status == 2
     assert "3 idempotency records, 1 task's payloads would be removed; say --yes" in ended.err
-    assert "older than 0s: 3 idempotency records, 1 task's payloads" in ended.out
     assert cli("task", "show", failed, "--version", "1").status == 0
+
+
+def test_prune_on_a_terminal_asks_and_takes_no_for_an_answer(cli: Cli, failed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[str]()
+    monkeypatch.setattr("pointsman.cli.output.can_ask", lambda: True)
+    monkeypatch.setattr("typer.confirm", lambda question, err: asked.append(question))
+    assert cli("db", "prune", "--older-than", "0s").status == 1
+    assert asked == ["Remove what is older than 0s for good: 3 idempotency records?"]
+    assert cli("db", "prune", "--older-than", "0s", "--yes", "--json").data["removed"]["requests"] == 3
 
 
 def test_prune_removes_and_says_what(cli: Cli, failed: str) -> None:

@@ -25,9 +25,6 @@ READ_WHOLE = {
     "count_tasks": "counts all",
     "count_waiting": "counts all that wait",
     "count_pending": "counts what is being judged",
-    "stray_entries": "verifies all",
-    "unmatched_requests": "verifies all",
-    "entries_without_request": "verifies all",
     "proposals_after": "verifies all",
 }
 ENDS = {"feed_head": 1, "latest_refusals": 1, "feed_waits": 1, "unnumbered": 1}

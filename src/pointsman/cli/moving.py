@@ -84,16 +84,16 @@ def prune(
     """Remove what is older and need not be kept for ever: idempotency records (a request repeated after that is a new
     one), refusals, settled proposals, and judgements of tasks that have been final for so long.
 
-    Entries stay, and so do their hashes: `pointsman verify` knows what was pruned. With --payloads a final task's earlier
-    versions can no longer be read (410); its last one can.
+    Without --yes it is counted first, which looks through everything, and asked. Entries stay, and so do their hashes:
+    `pointsman verify` knows what was pruned. With --payloads a final task's earlier versions can no longer be read (410);
+    its last one can.
     """
     config = settings(db=db, work=work, json=json)
     age = _age(older_than)
     with opened(config, publish=False) as pm:
-        there = _words(pm.prunable(age, payloads=payloads))
-        if not config.json:
-            output.line(f"{pm.url}: older than {older_than}: {there}")
-        asking.allowed("Remove them for good?", f"{there} would be removed", yes=yes)
+        if not yes:
+            there = _words(pm.prunable(age, payloads=payloads))
+            asking.allowed(f"Remove what is older than {older_than} for good: {there}?", f"{there} would be removed", yes=yes)
         try:
             removed = pm.prune(age, payloads=payloads, told=lambda so_far: output.progress(f"removed {_words(so_far)}"))
         finally:

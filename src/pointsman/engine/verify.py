@@ -12,7 +12,7 @@ from pointsman.engine.past import step
 from pointsman.errors import StoreError
 from pointsman.kernel.chain import GENESIS
 from pointsman.kernel.task import Task
-from pointsman.store import feed, history, judgements, machines, proposals, pruning, snapshots, tasks
+from pointsman.store import feed, history, judgements, machines, proposals, pruning, requests, snapshots, tasks
 from pointsman.store.database import Database, Row, Tx
 from pointsman.store.history import Recorded
 from pointsman.store.pruning import Pruned
@@ -162,7 +162,9 @@ def _machines(tx: Tx) -> Iterator[Broken]:
 
 
 def _strays(tx: Tx) -> Iterator[Broken]:
-    yield from (Broken(f"a stray {what} stands in the store (key {key})") for what, key in tx("stray_entries"))
+    for after, upto in history.windows(tx):
+        strays = tx("stray_entries", after=after, upto=upto)
+        yield from (Broken(f"a stray {what} stands in the store (key {key})") for what, key in strays)
 
 
 def _prunings(tx: Tx) -> Iterator[Broken]:
@@ -176,9 +178,8 @@ def _prunings(tx: Tx) -> Iterator[Broken]:
 
 
 def _requests(tx: Tx) -> Iterator[Broken]:
-    yield from (Broken(f"the request {key!r} of {by} does not match history", task) for by, key, task in tx("unmatched_requests"))
-    due = {"kept_from": pruning.kept_from(tx), "limit": PAGE}
-    yield from (Broken("its idempotency record is gone", *row) for row in tx("entries_without_request", **due))
+    yield from (Broken(f"the request {key!r} of {by} does not match history", task) for by, key, task in requests.unmatched(tx))
+    yield from (Broken("its idempotency record is gone", *row) for row in requests.missing(tx, pruning.kept_from(tx)))
 
 
 def _feed(tx: Tx) -> Iterator[Broken]:

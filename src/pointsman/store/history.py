@@ -1,5 +1,6 @@
 """The entries table, append-only and chained per task, and its payloads, which stand apart so that they can go."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,7 @@ def append(tx: Tx, task_key: int, link: Link, hash_: str, nonce: str, body: str)
 
 
 LAST = 2**63 - 1
+WINDOW = 10_000
 
 
 def of_task(tx: Tx, task_id: str, after: int, upto: int = LAST, limit: int = LAST) -> list[Recorded]:
@@ -68,6 +70,12 @@ def feed_before(tx: Tx, before: int | None, wanted: Audited, limit: int) -> list
 def feed_after(tx: Tx, after: int, limit: int) -> list[Recorded]:
     """Numbered entries of the whole board, in feed order."""
     return [recorded(row) for row in tx("feed_after", after=after, limit=limit)]
+
+
+def windows(tx: Tx) -> Iterator[tuple[int, int]]:
+    """All keys of entries and payloads in windows (beyond, up to), so that no statement looks at more than `WINDOW`."""
+    low, high = tx("entry_keys")
+    yield from ((after, after + WINDOW) for after in range(low - 1, high, WINDOW))
 
 
 def broken(entry: Recorded, previous: str, version: int, *, pruned: bool = False) -> str | None:

@@ -31,14 +31,6 @@ SELECT
         WHERE t.final = 1 AND t.updated_at < :before AND NOT EXISTS (SELECT 1 FROM pruned AS p WHERE p.task = t.key)
     ) AS tasks;
 
--- name: request_keys_after :many
--- The next idempotency records, whatever their age: a window of the table.
-SELECT principal, key
-FROM requests
-WHERE (principal, key) > (:after_principal, :after_key)
-ORDER BY principal, key
-LIMIT :limit;
-
 -- name: prune_requests :many
 -- The old ones of a window.
 DELETE FROM requests
