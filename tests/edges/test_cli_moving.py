@@ -77,6 +77,15 @@ def test_a_copy_says_what_arrived(cli: Cli, failed: str, tmp_path: Path) -> None
     assert (again.status, "it holds something" in again.err) == (5, True)
 
 
+def test_progress_is_shown_on_a_terminal_and_taken_away_again(cli: Cli, failed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pointsman.cli.output.sys.stderr.isatty", lambda: True)
+    shown = [line for line in cli("db", "copy", "--to", "sqlite:///there.db").err.split("\r\x1b[K") if line]
+    assert (shown[0], shown[-1]) == ("machines: 1", "verifying")
+    assert "entries: 3" in shown
+    pruned = cli("db", "prune", "--older-than", "0s", "--yes").err.split("\r\x1b[K")
+    assert (pruned[-2], pruned[-1]) == ("removed 3 idempotency records", "")
+
+
 def test_a_copy_that_does_not_verify_ends_with_status_1(cli: Cli, failed: str, tmp_path: Path) -> None:
     raw = apsw.Connection(str(tmp_path / "pointsman.db"))
     raw.execute("UPDATE entries SET by = 'mallory' WHERE key = 2")

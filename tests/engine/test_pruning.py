@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -221,6 +222,13 @@ def test_an_age_that_is_none_is_refused(pm: Pointsman, age: object) -> None:
         with pytest.raises(Refused, match="older_than"):
             call(age)
     assert pm.engine.db.read(lambda tx: pruning.every(tx)) == []
+
+
+def test_what_is_no_flag_and_no_url_is_refused(pm: Pointsman) -> None:
+    wrong: Any = 1
+    for call in (lambda: pm.prune(AGE, payloads=wrong), lambda: pm.prunable(AGE, payloads=wrong), lambda: pm.copy(wrong)):
+        with pytest.raises(Refused, match="has the wrong type"):
+            call()
 
 
 def test_a_store_that_fails_in_the_middle_is_told(pm: Pointsman) -> None:

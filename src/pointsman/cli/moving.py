@@ -24,10 +24,10 @@ _AGE = re.compile(r"([0-9]{1,6})([dhms])")
 _UNIT_S = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 
-def migrate(create: Create = False, db: options.Db = None, work: options.Work = None, json: options.Json = None) -> None:
+def migrate(create: Create = False, db: options.Db = None, json: options.Json = None) -> None:
     """Bring the database to the newest schema, and say which steps that took. Every command that opens a database does so
     too; this one does nothing else. Only with --create is a database made where none is."""
-    config = settings(db=db, work=work, json=json)
+    config = settings(db=db, json=json)
     done = migrated(config, create=create)
     if config.json:
         output.as_json({"db": done.url, "schema": done.schema, "steps": list(done.steps)})

@@ -19,7 +19,7 @@ from pointsman.engine.registry import Registry
 from pointsman.engine.reporting import Reporting
 from pointsman.engine.steps import Steps, adrive, drive
 from pointsman.engine.verify import Report
-from pointsman.engine.view import Engine, View
+from pointsman.engine.view import Engine, View, typed
 from pointsman.errors import invalid
 from pointsman.kernel.authoring import Machine
 from pointsman.store import feed
@@ -113,6 +113,7 @@ class Pointsman(Verbs):
         nothing, and verify it there. Until then that database is refused wherever it is opened.
 
         `told` hears of a table and how many of its rows have arrived."""
+        typed(("to", to, str))
         engine = self.engine
         self.drive(numbered())
         target = connect(to, clock=engine.clock, create=True, unfinished=True)
@@ -123,12 +124,14 @@ class Pointsman(Verbs):
 
     def prunable(self, older_than: Duration, *, payloads: bool = False) -> Removed:
         """How much `prune` would remove now."""
+        typed(("payloads", payloads, bool))
         return pruning.prunable(self.engine.db, older_than, payloads=payloads)
 
     def prune(self, older_than: Duration, *, payloads: bool = False, told: Callable[[Removed], None] = unheard) -> Removed:
         """Remove what need not be kept for ever and is older: idempotency records, refusals, settled proposals, judgements
         of tasks that have been final for so long; with `payloads` those of these tasks' entries too. Entries stay, and
         `verify` knows what was pruned. `told` hears, after each transaction, what went so far."""
+        typed(("payloads", payloads, bool))
         return pruning.prune(self.engine.db, older_than, payloads=payloads, told=told)
 
     def doctor(self) -> list[str]:
