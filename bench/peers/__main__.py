@@ -1,12 +1,11 @@
 """`python -m bench.peers [--quick] [--write FILE] [NAME …]`: peers and Pointsman on one throw-away PostgreSQL, in one run.
 
-Every figure is set beside the same floor, which is measured before each system anew. A system that does not install or
+Every figure is set beside the same floor, which is measured anew before each. A system that does not install or
 does not do a thing says so in its line.
 """
 
 import argparse
 import json
-import statistics
 import subprocess
 import sys
 import time
@@ -40,15 +39,17 @@ class Run:
     def command(self, url: str, *order: object) -> list[str]:
         return [self.python, str(HERE / f"on_{self.name}.py"), url, *map(str, order)]
 
-    def figure(self, what: str, floor: float, url: str, *order: object) -> Line | None:
-        """The rate that its driver says, beside the floor; None when the system does no such thing."""
+    def does(self, url: str, verb: object) -> bool:
+        """Whether its driver has a verb; one that has it is not begun, for want of numbers."""
+        return subprocess.run(self.command(url, verb, "?"), capture_output=True, check=False).returncode != LACKS
+
+    def figure(self, what: str, floor: float, url: str, *order: object) -> Line:
+        """The rate that its driver says, beside the floor."""
         name = f"{self.name} {self.version()}: {what}"
         try:
             done = subprocess.run(self.command(url, *order), capture_output=True, text=True, check=False, timeout=PLAIN_S)
         except subprocess.TimeoutExpired:
             return Line(name, f"not within {PLAIN_S:g} s")
-        if done.returncode == LACKS:
-            return None
         rate = _rate(done.stdout)
         return (
             Line(name, f"{rate:,.0f}/s", f"{floor:,.0f}/s", f"{rate / floor:.2f}") if rate else Line(name, f"failed: {_last(done.stderr)}")
@@ -93,12 +94,12 @@ def _said(command: list[str], word: str, limit_s: float) -> float | None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description="Others' figures beside ours, in one run.")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the work, and short recoveries")
+    parser.add_argument("--quick", action="store_true", help="a quarter of the work, and short recoveries")
     parser.add_argument("--python", default=sys.executable, metavar="FILE", help="the interpreter of the peers' environment")
     parser.add_argument("--write", type=Path, metavar="FILE", help="also write the table into this page, under its own heading")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these of {', '.join((*SYSTEMS, 'pointsman'))}")
     options = parser.parse_args()
-    share, limit_s = (0.1, 40) if options.quick else (1, 330)
+    share, limit_s = (0.25, 40) if options.quick else (1, 330)
     names = options.names or [*SYSTEMS, "pointsman"]
     floor = Run("floor", options.python, share, limit_s)
     with throwaway.server() as server:
@@ -116,23 +117,24 @@ def main() -> None:
 
 
 def measured(server: throwaway.Server, run: Run, floor: Run) -> list[Line]:
-    """Every figure of one system, in a database of its own, beside the floor of just before."""
+    """Every figure of one system, in a database of its own, each beside the floor of just before."""
     if not run.version():
         return [Line(run.name, "does not install here")]
     with server.database() as beside, server.database() as url:
-        bound = under(floor, beside)
+        subprocess.run(floor.command(beside, "setup"), check=True, capture_output=True)
         prepared = subprocess.run(run.command(url, "setup"), check=False, capture_output=True, text=True)
         if prepared.returncode:
             return [Line(run.name, f"cannot be set up: {_last(prepared.stderr)}")]
-        found = [line for what, order in orders(run.share) if (line := run.figure(what, bound, url, *order)) is not None]
+        asked = [(what, order) for what, order in orders(run.share) if run.does(url, order[0])]
+        found = [run.figure(what, under(floor, beside), url, *order) for what, order in asked]
         return [*found, Line(f"{run.name} {run.version()}: a job again after kill -9", run.recovery(url))]
 
 
 def under(floor: Run, url: str) -> float:
-    subprocess.run(floor.command(url, "setup"), check=True, capture_output=True)
     order = floor.command(url, "steps", FLOOR_CALLERS, round(FLOOR_STEPS * floor.share))
-    rates = [_rate(subprocess.run(order, check=True, capture_output=True, text=True).stdout) for _ in range(3)]
-    return statistics.median(rate for rate in rates if rate is not None)
+    rate = _rate(subprocess.run(order, check=True, capture_output=True, text=True).stdout)
+    assert rate is not None
+    return rate
 
 
 def orders(share: float) -> list[tuple[str, tuple[object, ...]]]:

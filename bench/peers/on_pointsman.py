@@ -17,6 +17,15 @@ LOOK_S = 0.05
 class Jobs(Machine, name="jobs"):
     version = 1
     queued = State(initial=True)
+    running = State()
+    done = State(final=True, outcome="failed")
+    take = Event(queued >> running, acquires=True)
+    finish = Event(running >> done, by=owner)
+
+
+class Stuck(Machine, name="stuck"):
+    version = 1
+    queued = State(initial=True)
     running = State(lease=seconds(LEASE_S))
     done = State(final=True, outcome="failed")
     take = Event(queued >> running, acquires=True)
@@ -24,7 +33,7 @@ class Jobs(Machine, name="jobs"):
 
 
 def _opened(url: str) -> Pointsman:
-    return Pointsman(url, [Jobs])
+    return Pointsman(url, [Jobs, Stuck])
 
 
 def create(pm: Pointsman, count: int) -> None:
@@ -77,8 +86,8 @@ def steps(url: str, callers: int, count: int) -> None:
 
 def hang(url: str) -> None:
     with _opened(url) as pm:
-        pm.create("jobs", {}, by="bench")
-        pm.claim("jobs", by="first")
+        pm.create("stuck", {}, by="bench")
+        pm.claim("stuck", by="first")
         say(started=True)
         Signal().wait()
 
@@ -86,7 +95,7 @@ def hang(url: str) -> None:
 def recover(url: str) -> None:
     """Claim the next task again and again, until the lease of the one that died has run out."""
     with _opened(url) as pm:
-        while (task := pm.claim("jobs", by="second")) is None:
+        while (task := pm.claim("stuck", by="second")) is None:
             Signal().wait(LOOK_S)
         pm.propose(task.id, "finish", by="second", epoch=task.epoch)
         say(again=True)
