@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from pointsman.builtin import Tasks
-from pointsman.engine import export, verify
+from pointsman.engine import ends, export, verify
 from pointsman.engine.chance import entropy, wall_clock
 from pointsman.engine.door import Door
 from pointsman.engine.duties import Duties
@@ -23,7 +23,7 @@ from pointsman.errors import invalid
 from pointsman.kernel.authoring import Machine
 from pointsman.store import feed
 from pointsman.store.connect import connect
-from pointsman.store.database import Probe
+from pointsman.store.database import Probe, Tx
 from pointsman.types import Instant, Json, iso
 
 PYTHON = Door("python")
@@ -102,8 +102,9 @@ class Pointsman(Verbs):
         self.engine.db.backup(str(target.absolute()), replace=replace)
 
     def doctor(self) -> list[str]:
-        """Warnings in words: functions that changed under a version number, or that open tasks need and nobody has."""
-        return self.engine.db.read(self.engine.registry.warnings)
+        """Warnings in words: functions that changed under a version number, or that open tasks need and nobody has; open
+        tasks that nothing will move on."""
+        return self.engine.db.read(lambda tx: [*self.engine.registry.warnings(tx), *_stranded(self.engine.registry, tx)])
 
     def check(self) -> list[str]:
         """Faults of the store itself; none is an empty list."""
@@ -119,6 +120,10 @@ class Pointsman(Verbs):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _stranded(registry: Registry, tx: Tx) -> list[str]:
+    return [f"task {task} {why}" for task, why in ends.stranded(registry, tx)]
 
 
 class Aio(Verbs):

@@ -25,6 +25,7 @@ def task_json(task: Task) -> dict[str, Json]:
         "blocked_by": [plain(item) for item in task.blocked_by],
         "attempts": plain(task.attempts),
         "parked": None if task.parked is None else {"reason": task.parked.reason, "at": iso(task.parked.at)},
+        "children": None if task.children is None else plain(task.children),
         "waiting": None,
         "approvals": None,
         "lease": None if task.lease is None else {"expires_at": iso(task.lease.expires_at), "live": task.lease.live},

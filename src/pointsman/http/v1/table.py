@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pointsman.engine.proposing import LARGEST_PRIORITY
+from pointsman.engine.terms import LARGEST_PRIORITY
 from pointsman.http.v1 import feed, leases, machines, past, shapes, tasks
 from pointsman.http.v1.operation import Answer, Call, Operation
 from pointsman.http.v1.parameter import (
