@@ -146,7 +146,7 @@ def _refs(items: Sequence[Item]) -> Faults:
         seen.add(item.ref)
     for item in items:
         for index, dependency in enumerate(item.terms.blocked_by):
-            if dependency.task.startswith(REF) and dependency.task not in seen:
+            if dependency.task.startswith(REF) and dependency.task not in seen and not identifier(dependency.task[len(REF) :], ""):
                 found.append((f"{item.path}.blocked_by[{index}].task", "is no ref of this batch"))
     return found
 
