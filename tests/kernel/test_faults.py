@@ -157,6 +157,22 @@ def bad_retry_that_never_tries():
         stop = Event(new >> end)
 
 
+def bad_limit_of_children():
+    class M(Machine, name="m"):  # here
+        max_children = -1
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
+def bad_limit_of_depth():
+    class M(Machine, name="m"):  # here
+        max_depth = True
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
 def bad_outcome_of_a_state_that_is_not_final():
     class M(Machine, name="m"):
         new = State(initial=True, outcome="failed")  # here
@@ -576,6 +592,7 @@ def unknown_event_in_a_proof():
 
 CODES = {
     "bad_retry",
+    "bad_limit",
     "unreachable",
     "no_way_out",
     "out_of_final",

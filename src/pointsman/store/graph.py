@@ -51,7 +51,7 @@ def of_task(tx: Tx, task_id: str) -> list[Waited]:
 
 def _waited(row: Row) -> Waited:
     task, on_failure, settled, *upstream, was_parked, told = row
-    return Waited(task, on_failure, bool(settled), _upstream(upstream), bool(was_parked), bool(told))
+    return Waited(task, on_failure, settled == 1, _upstream(upstream), bool(was_parked), bool(told))
 
 
 def due(tx: Tx, upstream: str, *, blocked_too: bool, limit: int) -> list[tuple[Stored, Fate]]:
