@@ -196,7 +196,7 @@ def test_the_sequences_are_worth_comparing(tmp_path: Path) -> None:
     codes = {answer["code"] for _, answer in answers if isinstance(answer, dict) and "code" in answer}
     assert {"invalid", "wrong_state", "not_owner", "stale_version", "evidence_failed", "unknown_machine", "idempotency_conflict"} <= codes
     assert {"blocked", "dedupe_conflict", "unknown_task", "lease_lost"} & codes >= {"blocked", "lease_lost"}
-    assert {"cancel", "wait"} <= {line["event"] for line in record[0] if "event" in line}
+    assert {"cancel", "wait"} <= {line["entry"]["event"] for line in record[0] if "entry" in line}
     assert len(record[0]) > 100
 
 

@@ -41,6 +41,9 @@ class Marker:
     times: int
 
 
+_FLAG = {0: False, 1: True}
+
+
 def add(tx: Tx, dependent: str, dependency: Dependency, *, settled: bool) -> None:
     tx("add_dependency", dependent=dependent, upstream=dependency.task, on_failure=dependency.on_failure, settled=int(settled))
 
@@ -51,7 +54,7 @@ def of_task(tx: Tx, task_id: str) -> list[Waited]:
 
 def _waited(row: Row) -> Waited:
     task, on_failure, settled, *upstream, was_parked, told = row
-    return Waited(task, on_failure, settled == 1, _upstream(upstream), bool(was_parked), bool(told))
+    return Waited(task, on_failure, _FLAG[settled], _upstream(upstream), bool(was_parked), bool(told))
 
 
 def due(tx: Tx, upstream: str, *, blocked_too: bool, limit: int) -> list[tuple[Stored, Fate]]:
