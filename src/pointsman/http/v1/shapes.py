@@ -61,7 +61,7 @@ TASK = closed(
         "epoch": WHOLE,
         "lease": or_null(closed({"expires_at": TIME, "live": {"type": "boolean"}})),
         "parked": or_null(closed({"reason": TEXT, "at": TIME})),
-        "children": or_null(closed({"open": WHOLE, "done": WHOLE, "failed": WHOLE, "cancelled": WHOLE})),
+        "children": closed({"open": WHOLE, "done": WHOLE, "failed": WHOLE, "cancelled": WHOLE}),
         "waiting": or_null(OBJECT),
         "priority": WHOLE,
         "tags": many(TEXT),
@@ -78,7 +78,7 @@ TASK = closed(
         "updated_at": TIME,
         "dry_run": {"const": True},
     },
-    optional=["dry_run"],
+    optional=["dry_run", "children"],
 )
 ENTRY = closed(
     {
