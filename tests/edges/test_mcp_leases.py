@@ -128,3 +128,19 @@ def test_it_leaves_alone_what_waits_for_a_decision_or_has_another_owner(pm: Poin
     pm.claim("tasks", by="worker-b", id=lost)
     give_back(pm, seat)
     assert pm.get(lost).owner == "worker-b"
+
+
+@pytest.mark.parametrize(("said", "attempts"), [({"counts": False}, (0, 0, 1)), ({"error": True}, (0, 1, 0)), ({}, (1, 0, 0))])
+def test_giving_back_says_what_it_came_to(pm: Pointsman, said: dict[str, bool], attempts: tuple[int, int, int]) -> None:
+    wanted, call = _created(pm), calling(pm)
+    task = call("claim_task")
+    call("release_task", task_id=wanted, epoch=task["epoch"], session=task["session"], **said)
+    found = pm.get(wanted).attempts
+    assert (found.lost, found.error, found.deferred) == attempts
+
+
+def test_a_piece_of_work_with_a_name_is_made_once(pm: Pointsman) -> None:
+    call = calling(pm)
+    first, again = (call("create_task", **FIELDS, dedupe_key="build/7") for _ in range(2))
+    assert again["id"] == first["id"]
+    assert call("create_task", **{**FIELDS, "title": "other"}, dedupe_key="build/7")["code"] == "dedupe_conflict"

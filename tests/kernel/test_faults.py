@@ -161,6 +161,30 @@ def bad_retry_that_never_tries():
         stop = Event(new >> end)
 
 
+def bad_limit_of_children():
+    class M(Machine, name="m"):  # here
+        max_children = -1
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
+def bad_limit_of_depth():
+    class M(Machine, name="m"):  # here
+        max_depth = -1
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
+def bad_kind_of_a_depth():
+    class M(Machine, name="m"):  # here
+        max_depth = True
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
 def bad_kind_of_the_name():
     class M(Machine, name=5):  # here
         new = State(initial=True)
@@ -652,6 +676,7 @@ CODES = {
     "bad_kind",
     "bad_proof",
     "bad_retry",
+    "bad_limit",
     "unreachable",
     "no_way_out",
     "out_of_final",

@@ -11,6 +11,7 @@ import sys
 from contextlib import suppress
 
 from pointsman import Event, Machine, Pointsman, Refused, State, Task, Tasks, Verdict, check, note, owner
+from pointsman.engine import ends
 from pointsman.engine.chance import wall_clock
 from pointsman.errors import Refusal
 from pointsman.store import news, proposals, pruning
@@ -130,6 +131,27 @@ def pruned(pm: Pointsman) -> None:
     assert pm.engine.db.run(lambda tx: pruning.drop(tx, [task.id])) == 1
 
 
+def a_family(pm: Pointsman, name: str, later: Pointsman) -> None:
+    """Tasks that wait for one another, parts of parts, and the end of all."""
+    upstream = acknowledged(pm.create(name, {}, by="ann"))
+    for _ in range(2):
+        waits = pm.create(
+            name, {}, by="ann", blocked_by=[{"task": upstream.id, "on_failure": "continue"}], dedupe_key=f"after {upstream.id}"
+        )
+        acknowledged(waits)
+    with suppress(Refused):
+        pm.claim(name, by="w", id=waits.id)
+    above = acknowledged(pm.claim(name, by="w", id=acknowledged(pm.create(name, {}, by="ann")).id))
+    (part,) = pm.create_batch([{"fields": {}}], by="w", machine=name, parent=above.id, epoch=above.epoch, join="all")
+    part = acknowledged(pm.claim(name, by="w", id=acknowledged(part).id))
+    below = acknowledged(pm.create(name, {}, by="w", parent=part.id, epoch=part.epoch))
+    acknowledged(pm.cancel(upstream.id, by="olga", reason="not wanted").task)
+    acknowledged(pm.claim(name, by="w", id=waits.id))
+    acknowledged(pm.cancel(above.id, by="olga", reason="not wanted", cascade=True).task)
+    ends.take_over(later.engine)
+    acknowledged(pm.get(below.id))
+
+
 def reading(pm: Pointsman) -> None:
     pm.engine.db.read(lambda tx: (news.since(tx, None), news.since(tx, 0)))
     for order in ("created_at", "updated_at", "priority"):
@@ -170,6 +192,7 @@ def main(url: str, crash_point: str) -> None:
         refusals(pm)
         long_history(pm)
         pruned(pm)
+        a_family(pm, name, later)
         assert pm.verify().ok
 
 

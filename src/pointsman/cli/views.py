@@ -60,9 +60,25 @@ def _facts(task: Task) -> list[tuple[str, object]]:
         ("owner", f"{task.owner}, epoch {task.epoch}" if task.owner else "nobody"),
         ("created", f"{when(task.created_at)} by {task.created_by}"),
         ("updated", when(task.updated_at)),
+        *_relations(task),
         ("digest", f"{task.digest} (revision {task.revision}; a decision on this content names it with --digest)"),
     ]
     return facts
+
+
+def _relations(task: Task) -> list[tuple[str, object]]:
+    """What the task is a part of, what it waits for, and what its parts came to; nothing of what is not there."""
+    waits = ", ".join(f"{item.task} (when it fails: {item.on_failure})" for item in task.blocked_by)
+    parts = task.children
+    counts = "" if parts is None else f"{parts.open} open, {parts.done} done, {parts.failed} failed, {parts.cancelled} cancelled"
+    joins = "" if task.joining is None else f"; it waits until {task.joining.rule} of them are done"
+    said = [
+        ("parked", "" if task.parked is None else f"since {when(task.parked.at)}: {task.parked.reason}"),
+        ("parent", task.parent),
+        ("made to wait for", waits),
+        ("children", f"{counts}{joins}" if counts else ""),
+    ]
+    return [(name, value) for name, value in said if value]
 
 
 def _next(task: Task, definition: Definition, asked_by: str | None) -> None:

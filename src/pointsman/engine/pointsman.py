@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from pointsman.builtin import Tasks
-from pointsman.engine import export, moving, pruning, verify
+from pointsman.engine import ends, export, moving, pruning, verify
 from pointsman.engine.chance import entropy, wall_clock
 from pointsman.engine.door import Door
 from pointsman.engine.duties import Duties
@@ -25,7 +25,7 @@ from pointsman.kernel.authoring import Machine
 from pointsman.store import feed
 from pointsman.store.connect import connect
 from pointsman.store.copying import Told
-from pointsman.store.database import Probe
+from pointsman.store.database import Probe, Tx
 from pointsman.store.pruning import Removed
 from pointsman.types import Duration, Instant, Json, iso, uuid7
 
@@ -135,8 +135,9 @@ class Pointsman(Verbs):
         return pruning.prune(self.engine.db, older_than, payloads=payloads, told=told)
 
     def doctor(self) -> list[str]:
-        """Warnings in words: functions that changed under a version number, or that open tasks need and nobody has."""
-        return self.engine.db.read(self.engine.registry.warnings)
+        """Warnings in words: functions that changed under a version number, or that open tasks need and nobody has; open
+        tasks that nothing will move on."""
+        return self.engine.db.read(lambda tx: [*self.engine.registry.warnings(tx), *_stranded(self.engine.registry, tx)])
 
     def check(self) -> list[str]:
         """Faults of the store itself; none is an empty list."""
@@ -152,6 +153,10 @@ class Pointsman(Verbs):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _stranded(registry: Registry, tx: Tx) -> list[str]:
+    return [f"task {task} {why}" for task, why in ends.stranded(registry, tx)]
 
 
 class Aio(Verbs):

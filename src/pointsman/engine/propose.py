@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pointsman.engine import pending
+from pointsman.engine import pending, related
 from pointsman.engine.decision import Asked, Deciding, Done, Pending, find, weighed
 from pointsman.engine.registry import Registry
 from pointsman.errors import Refusal, Refused
@@ -21,15 +21,23 @@ from pointsman.store.tasks import Queue, Stored
 from pointsman.types import uuid7
 
 
-def create(deciding: Deciding, machine: str, fields: Mapping[str, Any], terms: Terms, tx: Tx, look: bool) -> Done:
+def create(deciding: Deciding, machine: str, fields: Mapping[str, Any], terms: Terms, owner: Proposal, tx: Tx, look: bool) -> Done:
+    """A new task, or the one that is there under its dedupe_key. `owner` is what its parent's owner says of itself."""
     if done := deciding.repeated(tx, look):
         return done
     bound = deciding.registry.taking_new(tx, machine)
+    found = related.around(tx, machine, terms)
+    if absent := related.missing(terms, found):
+        raise related.unknown(absent)
     task_id = uuid7(tx.now, deciding.chance(74))
     decision = kernel.create(bound, task_id, fields, deciding.call.by, tx.now, terms)
     if isinstance(decision, Refuse):
         raise Refused(decision.refusal)
-    return deciding.replayed(tx, look) or deciding.record(tx, bound, None, decision)
+    if done := deciding.replayed(tx, look) or related.known(deciding, tx, decision.after, fields, found):
+        return done
+    if terms.parent is not None:
+        related.admitted(deciding, tx, found[terms.parent], owner, related.children_of(deciding.registry, tx, terms.parent), 1)
+    return related.made(deciding, tx, bound, decision, related.standings(deciding, tx, found), found)
 
 
 def propose(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx, look: bool) -> Done | Pending:
@@ -126,7 +134,8 @@ def _case(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal) -> Case
     case = kernel.read(machine, found.task, named, tx.now)
     if isinstance(case, Refuse):
         raise Refused(case.refusal)
-    return case
+    blocked = case.event.acquires and found.blockers
+    return replace(case, upstreams=related.upstreams(deciding.registry, tx, found.task.id)) if blocked else case
 
 
 def _waiting(registry: Registry, tx: Tx, wanted: Wanted) -> Stored | None:

@@ -9,6 +9,7 @@ from pointsman.engine.decision import find
 from pointsman.engine.door import principal
 from pointsman.engine.past import numbered
 from pointsman.engine.queries import Entry, Proposed, entry, proposed
+from pointsman.engine.related import children_of
 from pointsman.engine.steps import Read, Steps, Write, verb
 from pointsman.engine.view import By, Id, View, page_size, proposal_named, task_named, typed
 from pointsman.engine.waiting import until
@@ -47,7 +48,11 @@ class Reading(View):
             seq = yield from past.moment(at)
             return (yield Read(lambda tx: past.task_at(tx, wanted, seq)))
         who = None if by is None else principal(by)
-        return (yield Read(lambda tx: self.seen(tx, find(tx, wanted).task, who, session)))
+        return (yield Read(lambda tx: self._with_children(tx, self.seen(tx, find(tx, wanted).task, who, session))))
+
+    def _with_children(self, tx: Tx, task: Task) -> Task:
+        children = children_of(self.engine.registry, tx, task.id)
+        return task.but(children=children) if children.total else task
 
     def seen(self, tx: Tx, task: Task, who: Principal | None, session: str | None) -> Task:
         """A task with what is open to whoever looks."""

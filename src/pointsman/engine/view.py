@@ -85,11 +85,11 @@ class View:
         return Deciding(call, engine.registry, engine.chance)
 
 
-def task_named(id: Id) -> str:
+def task_named(id: Id, path: str = "id") -> str:
     try:
         return task_id(id)
     except ValueError as error:
-        raise invalid(("id", str(error))) from None
+        raise invalid((path, str(error))) from None
 
 
 def proposal_named(id: Id) -> str:

@@ -15,6 +15,7 @@ _PLAIN = ("id", "machine", "machine_version", "state", "version", "revision", "d
 
 
 def task_json(task: Task) -> dict[str, Json]:
+    """`children` is there where somebody looked for them and there are some."""
     return {
         **{name: getattr(task, name) for name in _PLAIN},
         "run_at": None if task.run_at is None else iso(task.run_at),
@@ -25,6 +26,7 @@ def task_json(task: Task) -> dict[str, Json]:
         "blocked_by": [plain(item) for item in task.blocked_by],
         "attempts": plain(task.attempts),
         "parked": None if task.parked is None else {"reason": task.parked.reason, "at": iso(task.parked.at)},
+        **({} if task.children is None else {"children": plain(task.children)}),
         "waiting": None,
         "approvals": None,
         "lease": None if task.lease is None else {"expires_at": iso(task.lease.expires_at), "live": task.lease.live},

@@ -7,6 +7,7 @@ from typing import Any
 from pointsman.errors import Refusal
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.definition import Event
+from pointsman.kernel.graph import Upstream
 from pointsman.kernel.refuse import refuse
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Task
@@ -31,7 +32,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question, with all that its rules look at."""
+    """One question, with all that its rules look at; `upstreams` are the tasks that the task still waits for."""
 
     machine: Bound
     task: Task
@@ -39,6 +40,7 @@ class Case:
     proposal: Proposal
     values: Fields
     now: Instant
+    upstreams: tuple[Upstream, ...] = ()
 
     def no(self, code: str, detail: str, **members: Any) -> Refusal:
         return refuse(self.machine.definition, self.task, self.proposal.by, code, detail, **members)

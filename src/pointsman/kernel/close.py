@@ -24,7 +24,7 @@ stored values."""
 GUARD_SEES = ("task", "proposal", "principal", "now", "decisions")
 
 _DECLARED: tuple[type, ...] = (marks.State, marks.Event, marks.CheckMark, marks.JudgeMark, marks.ComputedMark)
-_OWN = ("version", "proves", "retry")
+_OWN = ("version", "proves", "retry", "max_children", "max_depth")
 _ABSENT = object()
 
 
@@ -59,6 +59,8 @@ class _Closing:
             events=tuple(self.event(name, item) for name, item in self.all(marks.Event)),
             proves=tuple(self.proofs()),
             retry=self.retry(),
+            max_children=self.body.get("max_children", form.MAX_CHILDREN),
+            max_depth=self.body.get("max_depth", form.MAX_DEPTH),
             line=self.line,
         )
 

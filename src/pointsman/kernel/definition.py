@@ -158,6 +158,9 @@ class Retry:
     cap: Duration = 600_000_000
 
 
+MAX_CHILDREN, MAX_DEPTH = 1_000, 5
+"""How many children a task may have, and how far below the first parent, unless its machine says otherwise."""
+
 Named = TypeVar("Named", Field, State, Check, Computed, Event)
 
 
@@ -173,6 +176,8 @@ class Definition:
     computed: tuple[Computed, ...] = ()
     proves: tuple[Proof, ...] = ()
     retry: Retry = Retry()
+    max_children: int = MAX_CHILDREN
+    max_depth: int = MAX_DEPTH
     line: int = field(default=0, compare=False)
 
     def __hash__(self) -> int:
@@ -242,7 +247,7 @@ def export(definition: Definition) -> dict[str, Json]:
     return form | {name: _plain(getattr(definition, name)) for name in _LATER if getattr(definition, name) != _LATER[name]}
 
 
-_LATER: Mapping[str, Any] = {"retry": Retry()}
+_LATER: Mapping[str, Any] = {"retry": Retry(), "max_children": MAX_CHILDREN, "max_depth": MAX_DEPTH}
 """Members that stand in the form only when they say something: other forms, and their digests, are what they were before."""
 
 
@@ -259,6 +264,8 @@ def restore(form: Mapping[str, Any]) -> Definition:
         computed=tuple(_computed(item) for item in form["computed"]),
         proves=tuple(Proof(**item) for item in form["proves"]),
         retry=Retry(**form.get("retry", {})),
+        max_children=form.get("max_children", MAX_CHILDREN),
+        max_depth=form.get("max_depth", MAX_DEPTH),
     )
 
 

@@ -20,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _MACHINE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 # Words with a meaning of their own: in `on_lapse`, in `on_deadline`, as a caller without a name, and on every machine.
-RESERVED = frozenset({"same", "remind", ANONYMOUS, "version", "proves", "retry", "definition", "functions"})
+RESERVED = frozenset({"same", "remind", ANONYMOUS, "version", "proves", "retry", "max_children", "max_depth", "definition", "functions"})
 
 # Tools that every server has for agents.
 SERVER_TOOLS = frozenset(
@@ -93,6 +93,9 @@ def _whole(definition: Definition) -> Iterator[Fault]:
     if type(definition.version) is not int or not 1 <= definition.version < 1 << 31:
         yield fault("bad_version", "`version` must be a whole number from 1")
     yield from (fault("bad_retry", text) for text in _retry(definition.retry))
+    for name, number in (("max_children", definition.max_children), ("max_depth", definition.max_depth)):
+        if type(number) is not int or not 0 <= number < 1 << 31:
+            yield fault("bad_limit", f"`{name}` must be a whole number from 0")
     starts = [state for state in definition.states if state.initial]
     if not starts:
         yield fault("no_initial", "no state is initial: write State(initial=True)")

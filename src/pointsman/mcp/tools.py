@@ -108,6 +108,9 @@ def _create(machines: Mapping[str, Definition], seating: Seating) -> Tool:
     beside = {
         **arguments.machine(machines, required=len(machines) > 1),
         "priority": optional(count(-1_000, 1_000), "Higher goes ahead."),
+        "dedupe_key": optional(
+            shape.NAME, "A name for this piece of work: a task that is there under it is answered in place of a new one."
+        ),
         "idempotency_key": arguments.KEY,
         **arguments.named_by(seating, required=True),
     }
@@ -149,7 +152,12 @@ def _keeping(seating: Seating) -> Iterator[Tool]:
     mine = {"task_id": arguments.TASK_ID, **arguments.held(seating, required=True)}
     by = arguments.named_by(seating, required=True)
     longer = {**mine, "lease_s": arguments.LEASE_S, **by}
-    back = {**mine, "reason": optional(_REASON, "Why, for the history."), "idempotency_key": arguments.KEY, **by}
+    said = {
+        "reason": optional(_REASON, "Why, for the history."),
+        "counts": optional({"type": "boolean"}, "False when you could not work and it is nobody's fault, as when a service is down."),
+        "error": optional({"type": "boolean"}, "True when the work failed: the task rests before it is tried again."),
+    }
+    back = {**mine, **said, "idempotency_key": arguments.KEY, **by}
     yield Tool("renew_lease", "renew", words.RENEW, arguments.strict(longer), shape.TASK_ANSWER, repeatable=True)
     yield Tool("release_task", "release", words.RELEASE, arguments.strict(back), shape.TASK_ANSWER, repeatable=True)
 

@@ -84,6 +84,7 @@ async def _create(asked: Asked) -> Content:
         asked.fields,
         by=asked.who,
         priority=asked.args.get("priority", 0),
+        dedupe_key=asked.args.get("dedupe_key"),
         idempotency_key=asked.args.get("idempotency_key"),
     )
     return asked.moved(task)
@@ -119,6 +120,8 @@ async def _release(asked: Asked) -> Content:
         by=asked.who,
         epoch=asked.epoch(wanted),
         reason=asked.args.get("reason"),
+        counts=asked.args.get("counts", True),
+        error=asked.args.get("error", False),
         session=asked.session,
         idempotency_key=asked.args.get("idempotency_key"),
     )

@@ -25,7 +25,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "tasks": _columns(
         covered="id machine machine_version state version revision digest fields owner owner_root session epoch priority evidence "
         "contributors decisions created_by created_at updated_at head since deadline run_at tags needs dedupe_key parent blocked_by "
-        "attempts parked",
+        "attempts parked joining",
         derived="key final place blockers",
         volatile="lease_until ready wake_at",
     ),
@@ -43,6 +43,8 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         covered="id task event asked principal request_key request_digest created_at status version refusal settled_at hash",
         volatile="claimed_until",
     ),
+    "dependencies": _columns(derived="dependent upstream on_failure settled"),
+    "settling": _columns(volatile="task at cascade times"),
     "refusals": _columns(volatile="key at task event by door code detail"),
     "prunings": _columns(covered="number before payloads at hash"),
     "pruned": _columns(covered="version at hash", derived="task"),

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any, Literal
 
 from pointsman.kernel.chain import canonical, parse
-from pointsman.kernel.task import Attempts, Lease, Task, parsed, plain
+from pointsman.kernel.task import TOLD, Attempts, Lease, Task, parsed, plain
 from pointsman.store.database import Row, Tx
 from pointsman.types import Instant, minutes
 
@@ -21,14 +21,14 @@ Position = tuple[Instant, str]
 """A place in an ordered list: the value it is ordered by, and the id that breaks ties."""
 
 FIRST: Position = (-(2**63), "")
-JSON_COLUMNS = ("fields", "evidence", "contributors", "decisions", "tags", "needs", "blocked_by", "attempts", "parked")
+JSON_COLUMNS = ("fields", "evidence", "contributors", "decisions", "tags", "needs", "blocked_by", "attempts", "parked", "joining")
 COLUMNS = (
     "key",
     *("id", "machine", "machine_version", "state", "version", "revision", "digest", "fields", "owner", "owner_root", "session"),
     *("epoch", "priority", "evidence", "contributors", "decisions", "created_by", "created_at", "updated_at"),
     "head",
     "lease_until",
-    *("since", "deadline", "run_at", "tags", "needs", "dedupe_key", "parent", "blocked_by", "attempts", "parked"),
+    *("since", "deadline", "run_at", "tags", "needs", "dedupe_key", "parent", "blocked_by", "attempts", "parked", "joining"),
     "blockers",
 )
 _KEPT = [name for name in COLUMNS if name not in ("key", "head", "lease_until", "blockers", *JSON_COLUMNS)]
@@ -53,7 +53,7 @@ def stored(row: Row, now: Instant) -> Stored:
     texts = {name: members[name] for name in JSON_COLUMNS}
     for name, text in texts.items():
         members[name] = _USUAL[name] if text in _USUAL_TEXTS else parsed(name, parse(text))
-    members |= {"lease": None if until is None else Lease(until, until > now), "allowed": (), "replayed": False}
+    members |= {**TOLD, "lease": None if until is None else Lease(until, until > now)}
     return Stored(key, Task.of(members), head, texts, blockers)
 
 
@@ -67,6 +67,7 @@ _USUAL: Mapping[str, Any] = {
     "evidence": {},
     "attempts": Attempts(),
     "parked": None,
+    "joining": None,
 }
 _USUAL_TEXTS = frozenset(_text(value) for value in _USUAL.values())
 
@@ -79,16 +80,16 @@ def place(task: Task) -> Instant:
 def readiness(task: Task, *, final: bool, blockers: int) -> tuple[int, Instant | None]:
     """Whether the task can be claimed as it stands, and when time alone will make it so. Whether that time has come is
     asked when somebody claims."""
-    if final or task.parked is not None or blockers:
+    if final or task.parked is not None or task.joining is not None or blockers:
         return 0, None
     if task.owner is not None:
         return 0, None if task.lease is None else task.lease.expires_at
     return (1, None) if task.run_at is None else (0, task.run_at)
 
 
-def columns(task: Task, *, final: bool, head: str, before: Stored | None = None) -> dict[str, Any]:
-    """A task as the parameters of its row. What a step left alone keeps the text it had."""
-    members, blockers = task.__dict__, 0 if before is None else before.blockers
+def columns(task: Task, *, final: bool, head: str, before: Stored | None = None, blockers: int = 0) -> dict[str, Any]:
+    """A task as the parameters of its row. What a step left alone keeps the text it had, and it waits for as many others."""
+    members, blockers = task.__dict__, blockers if before is None else before.blockers
     values = {name: members[name] for name in _KEPT}
     for name in JSON_COLUMNS:
         kept = before is not None and members[name] is before.task.__dict__[name]
@@ -129,10 +130,18 @@ def prolong(tx: Tx, task_id: str, until: Instant) -> None:
     tx("prolong_lease", id=task_id, lease_until=until)
 
 
-def add(tx: Tx, task: Task, *, final: bool, head: str) -> int:
-    """Insert a new task; its key."""
-    key: int = tx("add_task", **columns(task, final=final, head=head), blockers=0)[0]
+def add(tx: Tx, task: Task, *, final: bool, head: str, blockers: int = 0) -> int:
+    """Insert a new task that waits for so many others; its key."""
+    key: int = tx("add_task", **columns(task, final=final, head=head, blockers=blockers), blockers=blockers)[0]
     return key
+
+
+def unblock(tx: Tx, task: Stored, *, final: bool) -> bool:
+    """A task waits for one other less, while it still is what was read; no entry."""
+    left = task.blockers - 1
+    ready, wake_at = readiness(task.task, final=final, blockers=left)
+    found = tx("unblock_task", key=task.key, version=task.task.version, expected=task.blockers, blockers=left, ready=ready, wake_at=wake_at)
+    return found is not None
 
 
 _FIXED = ("id", "machine", "machine_version", "priority", "created_by", "created_at", "tags", "needs", "dedupe_key", "parent", "blocked_by")

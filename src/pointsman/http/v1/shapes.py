@@ -10,6 +10,7 @@ ID: Schema = {"type": "string", "format": "uuid"}
 TIME: Schema = {"type": "string", "format": "date-time"}
 OBJECT: Schema = {"type": "object"}
 ANY: Schema = {}
+FATE: Schema = {"type": "string", "enum": ["block", "cancel", "continue"]}
 
 
 def ref(name: str) -> Schema:
@@ -60,6 +61,7 @@ TASK = closed(
         "epoch": WHOLE,
         "lease": or_null(closed({"expires_at": TIME, "live": {"type": "boolean"}})),
         "parked": or_null(closed({"reason": TEXT, "at": TIME})),
+        "children": closed({"open": WHOLE, "done": WHOLE, "failed": WHOLE, "cancelled": WHOLE}),
         "waiting": or_null(OBJECT),
         "priority": WHOLE,
         "tags": many(TEXT),
@@ -67,7 +69,7 @@ TASK = closed(
         "dedupe_key": or_null(TEXT),
         "parent": or_null(ID),
         "run_at": or_null(TIME),
-        "blocked_by": many(OBJECT),
+        "blocked_by": many(closed({"task": ID, "on_failure": FATE})),
         "attempts": closed({"lost": WHOLE, "error": WHOLE, "deferred": WHOLE}),
         "evidence": by_name(ref("Evidence")),
         "approvals": or_null(OBJECT),
@@ -76,7 +78,7 @@ TASK = closed(
         "updated_at": TIME,
         "dry_run": {"const": True},
     },
-    optional=["dry_run"],
+    optional=["dry_run", "children"],
 )
 ENTRY = closed(
     {
@@ -122,6 +124,9 @@ PROPOSAL = closed(
         "version": or_null(WHOLE),
         "refusal": or_null(OBJECT),
     }
+)
+CANCELLED = closed(
+    {"task": ref("Task"), "happened": many(TEXT), "in_doubt": many(TEXT), "undoable": many(TEXT), "not_undoable": many(TEXT)}
 )
 DIFFERENCE = closed(
     {
@@ -182,6 +187,7 @@ COMPONENTS: Mapping[str, Schema] = {
     "Entry": ENTRY,
     "Decision": DECISION,
     "Proposal": PROPOSAL,
+    "Cancelled": CANCELLED,
     "Difference": DIFFERENCE,
     "Fault": FAULT,
     "Machine": MACHINE,

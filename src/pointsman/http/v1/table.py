@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pointsman.engine.proposing import LARGEST_PRIORITY
+from pointsman.engine.terms import LARGEST_PRIORITY
 from pointsman.http.v1 import feed, leases, machines, past, shapes, tasks
 from pointsman.http.v1.operation import Answer, Call, Operation
 from pointsman.http.v1.parameter import (
@@ -25,11 +25,13 @@ from pointsman.http.v1.parameter import (
 )
 from pointsman.http.v1.shapes import OBJECT, TEXT, closed, many, or_null, ref
 from pointsman.kernel.definition import Schema
+from pointsman.kernel.graph import MOST_AT_ONCE, MOST_UPSTREAMS
 from pointsman.kernel.lease import LONGEST, SHORTEST
 from pointsman.types import SECOND, task_id
 
 _PATTERN = r"^[A-Za-z0-9_]([A-Za-z0-9 ._@:/+#=()\[\]~-]*[A-Za-z0-9._@:/+#=()\[\]~-])?$"
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": _PATTERN}
+_REF: Schema = {"type": "string", "minLength": 2, "maxLength": 129, "pattern": f"^#{_PATTERN.removeprefix('^')}"}
 _COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": LARGEST}
 _FLAG: Schema = {"type": "boolean", "default": False}
 
@@ -107,13 +109,37 @@ _MACHINE = Answer("The machine", ref("Machine"))
 _TAKEN = Answer("The tasks; none when nothing waits", closed({"tasks": many(ref("Task"))}), REPLAYED)
 _EVENTS = Answer("Events `entry` and `reset`", TEXT, media_type="text/event-stream")
 
+_ASKED: dict[str, Schema] = {
+    "machine": or_null({"type": "string", "maxLength": 128}),
+    "fields": OBJECT,
+    "priority": {"type": "integer", "minimum": -LARGEST_PRIORITY, "maximum": LARGEST_PRIORITY},
+    "dedupe_key": or_null(_NAME),
+}
+_UPSTREAM = closed({"task": shapes.ID, "on_failure": shapes.FATE}, optional=["on_failure"])
+_PART = closed({"task": {"anyOf": [shapes.ID, _REF]}, "on_failure": shapes.FATE}, optional=["on_failure"])
 CREATION = closed(
     {
-        "machine": or_null({"type": "string", "maxLength": 128}),
-        "fields": OBJECT,
-        "priority": {"type": "integer", "minimum": -LARGEST_PRIORITY, "maximum": LARGEST_PRIORITY},
+        **_ASKED,
+        "blocked_by": {"type": "array", "items": _UPSTREAM, "maxItems": MOST_UPSTREAMS},
+        "parent": or_null(shapes.ID),
+        "epoch": or_null(_COUNT),
     },
-    optional=["machine", "priority"],
+    optional=["machine", "priority", "dedupe_key", "blocked_by", "parent", "epoch"],
+)
+_ITEM = closed(
+    {"ref": or_null(_NAME), **_ASKED, "blocked_by": {"type": "array", "items": _PART, "maxItems": MOST_UPSTREAMS}},
+    optional=["ref", "machine", "priority", "dedupe_key", "blocked_by"],
+)
+BATCH = closed(
+    {
+        "tasks": {"type": "array", "items": _ITEM, "minItems": 1, "maxItems": MOST_AT_ONCE},
+        "parent": or_null(shapes.ID),
+        "epoch": or_null(_COUNT),
+        "join": or_null(
+            {"anyOf": [{"type": "string", "enum": ["all", "any"]}, {"type": "integer", "minimum": 1, "maximum": MOST_AT_ONCE}]}
+        ),
+    },
+    optional=["parent", "epoch", "join"],
 )
 PROPOSED = closed(
     {"args": OBJECT, "epoch": or_null(_COUNT), "digest": or_null({"type": "string", "maxLength": 128})},
@@ -132,11 +158,23 @@ CLAIM = closed(
     optional=["machine", "states", "limit", "lease_s", "wait_s"],
 )
 RENEWAL = closed({"epoch": _COUNT, "lease_s": _LEASE_S}, optional=["lease_s"])
-RELEASE = closed({"epoch": _COUNT, "reason": or_null(_REASON)}, optional=["reason"])
+RELEASE = closed(
+    {"epoch": _COUNT, "reason": or_null(_REASON), "counts": {"type": "boolean"}, "error": {"type": "boolean"}},
+    optional=["reason", "counts", "error"],
+)
+_WHY: Schema = {"type": "string", "maxLength": 4_000, "pattern": r"\S"}
+CANCELLING = closed({"reason": _WHY, "cascade": {"type": "boolean"}, "epoch": or_null(_COUNT)}, optional=["cascade", "epoch"])
+UNPARKING = closed({"reason": _WHY})
+OF_A_CREATION = (
+    *("identity_mismatch", "unknown_machine", "unknown_task", "idempotency_conflict", "dedupe_conflict", "machine_unavailable"),
+    *("not_owner", "lease_lost", "wrong_state", "limit_reached", "guard_failed"),
+)
+"""What making tasks can be answered."""
+
 REFUSALS = (
     *("idempotency_conflict", "identity_mismatch", "role_missing", "self_approval", "stale_version", "stale_content"),
     *("already_decided", "wrong_state", "not_owner", "lease_lost", "already_claimed", "machine_unavailable", "guard_failed"),
-    *("evidence_failed", "evidence_pending", "unknown_task", "unknown_event"),
+    *("evidence_failed", "evidence_pending", "unknown_task", "unknown_event", "parked", "blocked"),
 )
 """What asking for an event can be answered."""
 
@@ -171,9 +209,23 @@ OPERATIONS: tuple[Operation, ...] = (
         tasks.create,
         "Create a task",
         (AS, SESSION, KEY),
-        {201: Answer("The task", ref("Task"), ETAG | LOCATION | REPLAYED)},
-        ("identity_mismatch", "unknown_machine", "idempotency_conflict", "machine_unavailable"),
+        {
+            200: Answer("The task that is there under this dedupe_key", ref("Task"), ETAG | LOCATION),
+            201: Answer("The task", ref("Task"), ETAG | LOCATION | REPLAYED),
+        },
+        OF_A_CREATION,
         CREATION,
+        asks=True,
+    ),
+    Operation(
+        "POST",
+        "/v1/tasks/batch",
+        tasks.batch,
+        "Create many tasks, all or none",
+        (AS, SESSION, KEY),
+        {201: Answer("The tasks, in the order of the request", closed({"tasks": many(ref("Task"))}), REPLAYED)},
+        OF_A_CREATION,
+        BATCH,
         asks=True,
     ),
     _read(tasks.TASKS, tasks.listing, "List tasks, as they are or were", _BOARD, *LISTING, codes=("unknown_machine", "pruned")),
@@ -195,6 +247,36 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: Answer("The task after it", ref("Task"), ETAG | REPLAYED), 202: _LATER},
         REFUSALS,
         PROPOSED,
+        asks=True,
+    ),
+    Operation(
+        "POST",
+        "/v1/tasks/{id}/cancel",
+        tasks.cancel,
+        "Take no further step of a task",
+        (AS, SESSION, TASK_ID, KEY, IF_MATCH),
+        {200: Answer("The cancel report", ref("Cancelled"), REPLAYED)},
+        ("identity_mismatch", "unknown_task", "idempotency_conflict", "stale_version", "wrong_state", "not_owner", "lease_lost"),
+        CANCELLING,
+        asks=True,
+    ),
+    Operation(
+        "POST",
+        "/v1/tasks/{id}/unpark",
+        tasks.unpark,
+        "Put a parked task back into work",
+        (AS, SESSION, TASK_ID, KEY, IF_MATCH),
+        {200: Answer("The task", ref("Task"), ETAG | REPLAYED)},
+        (
+            "identity_mismatch",
+            "unknown_task",
+            "idempotency_conflict",
+            "role_missing",
+            "stale_version",
+            "wrong_state",
+            "machine_unavailable",
+        ),
+        UNPARKING,
         asks=True,
     ),
     Operation(
