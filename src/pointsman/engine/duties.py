@@ -1,4 +1,5 @@
-"""What a running server does beside answering: number the feed, and take over proposals whose process died.
+"""What a running server does beside answering: number the feed, fire what is due, and take over proposals whose
+process died.
 
 Each duty is a loop with one home: `run_once` does the work and is what tests call; a thread repeats it.
 """
@@ -7,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable
 
+from pointsman.engine.timers import Deadlines, Schedules
 from pointsman.engine.view import Engine
 from pointsman.errors import Refused
 from pointsman.store import feed
@@ -49,6 +51,8 @@ class Duties:
     def __init__(self, engine: Engine):
         self._services = (
             Service("sequencer", lambda: number(engine), period_s=0.1),
+            Service("deadlines", Deadlines(engine).run_once, period_s=1.0),
+            Service("schedules", Schedules(engine).run_once, period_s=1.0),
             Service("settling", lambda: engine.settling.take_over() > 0, period_s=0.5),
         )
         for service in self._services:

@@ -12,7 +12,7 @@ from pointsman.engine.past import step
 from pointsman.errors import StoreError
 from pointsman.kernel.chain import GENESIS
 from pointsman.kernel.task import Task
-from pointsman.store import feed, history, judgements, machines, proposals, snapshots, tasks
+from pointsman.store import feed, history, holds, judgements, machines, proposals, schedules, snapshots, tasks
 from pointsman.store.database import Database, Row, Tx
 from pointsman.store.history import Recorded
 
@@ -118,7 +118,9 @@ def _beyond(tx: Tx, head: Mapping[str, Any]) -> list[Broken]:
 
 
 def _outside_tasks(tx: Tx) -> list[Broken]:
-    return [fault for look in (_machines, _strays, _requests, _feed, _proposals, _judgements) for fault in _looked(tx, look)]
+    return [
+        fault for look in (_machines, _strays, _requests, _feed, _proposals, _judgements, _holds, _schedules) for fault in _looked(tx, look)
+    ]
 
 
 def _looked(tx: Tx, look: Callable[[Tx], Iterator[Broken]]) -> Iterator[Broken]:
@@ -159,4 +161,18 @@ def _judgements(tx: Tx) -> Iterator[Broken]:
     last = None
     while page := judgements.after(tx, last, PAGE):
         yield from (Broken(f"the judgement of {row.check} was altered", row.task) for row in page if not row.sound)
+        last = page[-1]
+
+
+def _holds(tx: Tx) -> Iterator[Broken]:
+    last = None
+    while page := holds.after(tx, last, PAGE):
+        yield from (Broken(f"the hold {row.hold.id} was altered") for row in page if not row.sound)
+        last = page[-1].hold.id
+
+
+def _schedules(tx: Tx) -> Iterator[Broken]:
+    last = None
+    while page := schedules.after(tx, last, PAGE):
+        yield from (Broken(f"the schedule {row.name} of {row.machine} was altered") for row in page if not row.sound)
         last = page[-1]

@@ -27,16 +27,19 @@ Id = str | UUID
 By = str | Principal
 PAGE = 100
 LARGEST_PAGE = 1_000
+RELEASE_PER_S = 10
+"""How many tasks a second are acquired from what an ended hold kept back, unless somebody says otherwise."""
 
 
 class Engine:
     """What all views of one database share."""
 
-    def __init__(self, db: Database, registry: Registry, chance: Chance, clock: Any = wall_clock):
+    def __init__(self, db: Database, registry: Registry, chance: Chance, clock: Any = wall_clock, release_per_s: int = RELEASE_PER_S):
         self.db = db
         self.registry = registry
         self.chance = chance
         self.clock = clock
+        self.release_per_s = release_per_s
         self.checks = Checks()
         self.settling = Settling(db, registry, chance, self.checks)
         self.refusals = RefusalLog(db)

@@ -8,6 +8,7 @@ from pointsman.kernel.cautions import cautions
 from pointsman.kernel.chain import digest
 from pointsman.kernel.definition import Definition, export
 from pointsman.kernel.draw import mermaid
+from pointsman.kernel.hold import Hold
 from pointsman.kernel.task import Decided, Evidence, Task, plain
 from pointsman.types import Json, iso
 
@@ -56,6 +57,20 @@ def decided_json(decided: Decided) -> dict[str, Json]:
     """`shown` is null for a decision that did not name what it judged."""
     names = ("event", "by", "revision", "digest", "shown", "machine_version", "note")
     return {**{name: getattr(decided, name) for name in names}, "at": iso(decided.at)}
+
+
+def hold_json(hold: Hold) -> dict[str, Json]:
+    """`from` and `until` are when it stops what it matches; `lifted` is null until somebody lifts it."""
+    return {
+        "id": hold.id,
+        "match": hold.match.as_json(),
+        "from": iso(hold.begins),
+        "until": None if hold.until is None else iso(hold.until),
+        "reason": hold.reason,
+        "release_per_s": hold.release_per_s,
+        "placed": {"by": hold.placed_by, "at": iso(hold.placed_at)},
+        "lifted": None if hold.lifted_at is None else {"by": hold.lifted_by, "at": iso(hold.lifted_at)},
+    }
 
 
 def machine_json(definition: Definition, tasks: Mapping[str, Json]) -> dict[str, Json]:

@@ -4,7 +4,7 @@
 recomputing. `volatile`: neither; nothing that matters may rest on it.
 
 A row that history implies is missed when it is gone: entries, payloads, tasks, requests, snapshots, feed rows, machines.
-A dropped judgement or proposal is not found: history does not say that it was there.
+A dropped judgement, proposal, hold or schedule is not found: history does not say that it was there.
 """
 
 from collections.abc import Mapping
@@ -39,6 +39,12 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         covered="id task event asked principal request_key request_digest created_at status version refusal settled_at hash",
         volatile="claimed_until",
     ),
+    "holds": _columns(
+        covered="id machine event state tag reason begins until release_per_s placed_by placed_at lifted_by lifted_at hash",
+        derived="read_until",
+        volatile="next_at",
+    ),
+    "schedules": _columns(covered="machine name spec next_at hash"),
     "refusals": _columns(volatile="key at task event by door code detail"),
 }
 
