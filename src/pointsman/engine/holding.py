@@ -13,7 +13,7 @@ from pointsman.kernel.definition import Definition
 from pointsman.kernel.hold import Aim, Hold, Match
 from pointsman.kernel.lease import lapses_to
 from pointsman.kernel.parking import OPERATOR
-from pointsman.kernel.rules import Principal
+from pointsman.kernel.rules import ANONYMOUS, Principal
 from pointsman.kernel.task import Task
 from pointsman.store import holds, machines
 from pointsman.store.database import Tx
@@ -93,6 +93,8 @@ def lift(by: Principal, hold_id: str, tx: Tx) -> Hold:
 
 
 def _operator(by: Principal, verb: str) -> None:
+    if by.name == ANONYMOUS:
+        raise invalid(("by", f"whoever would {verb} a hold has a name"))
     if not by.has(OPERATOR):
         raise Refused(Refusal("role_missing", f"to {verb} a hold needs role {OPERATOR}"))
 

@@ -15,6 +15,7 @@ from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel.refuse import allowed
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Decided, Evidence, Task
+from pointsman.kernel.waiting import waiting
 from pointsman.store import feed, history, tasks
 from pointsman.store.database import Tx
 from pointsman.store.history import Audited
@@ -49,11 +50,10 @@ class Reading(View):
         return (yield Read(lambda tx: self.seen(tx, find(tx, wanted).task, who, session)))
 
     def seen(self, tx: Tx, task: Task, who: Principal | None, session: str | None) -> Task:
-        """A task with what is open to whoever looks."""
-        if who is None:
-            return task
+        """A task with what it waits for, and what is open to whoever looks."""
         definition = self.engine.registry.definition(tx, task.machine, task.machine_version)
-        return task.but(allowed=allowed(definition, task, who, session))
+        mine = () if who is None else allowed(definition, task, who, session)
+        return task.but(waiting=waiting(definition, task, tx.now), allowed=mine)
 
     @verb
     def list(

@@ -20,6 +20,7 @@ from pointsman.kernel.ingest import faults, identifier
 from pointsman.kernel.refuse import allowed
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Task
+from pointsman.kernel.waiting import waiting
 from pointsman.store.database import Database
 from pointsman.types import task_id, uuid7
 
@@ -69,9 +70,11 @@ class View:
         return self.engine.db.url
 
     def opened(self, task: Task, by: By, session: str | None = None) -> Task:
-        """A task that this process has just decided on, with what is open to a principal now."""
+        """A task that this process has just decided on, with what it waits for and what is open to a principal now."""
         definition = self.engine.registry.known(task.machine, task.machine_version)
-        return task if definition is None else replace(task, allowed=allowed(definition, task, principal(by), session))
+        if definition is None:
+            return task
+        return replace(task, waiting=waiting(definition, task, task.updated_at), allowed=allowed(definition, task, principal(by), session))
 
     def drive(self, steps: Steps[Any]) -> Any:
         raise NotImplementedError

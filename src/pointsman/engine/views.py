@@ -9,7 +9,7 @@ from pointsman.kernel.chain import digest
 from pointsman.kernel.definition import Definition, export
 from pointsman.kernel.draw import mermaid
 from pointsman.kernel.hold import Hold
-from pointsman.kernel.task import Decided, Evidence, Task, plain
+from pointsman.kernel.task import Decided, Evidence, Task, Waiting, plain
 from pointsman.types import Json, iso
 
 _PLAIN = ("id", "machine", "machine_version", "state", "version", "revision", "digest", "owner", "session", "epoch", "priority")
@@ -26,7 +26,7 @@ def task_json(task: Task) -> dict[str, Json]:
         "blocked_by": [plain(item) for item in task.blocked_by],
         "attempts": plain(task.attempts),
         "parked": None if task.parked is None else {"reason": task.parked.reason, "at": iso(task.parked.at)},
-        "waiting": None,
+        "waiting": None if task.waiting is None else waiting_json(task.waiting),
         "approvals": None,
         "lease": None if task.lease is None else {"expires_at": iso(task.lease.expires_at), "live": task.lease.live},
         "fields": dict(task.fields),
@@ -34,6 +34,16 @@ def task_json(task: Task) -> dict[str, Json]:
         "allowed": list(task.allowed),
         "created_at": iso(task.created_at),
         "updated_at": iso(task.updated_at),
+    }
+
+
+def waiting_json(waiting: Waiting) -> dict[str, Json]:
+    return {
+        "for": waiting.cause,
+        "who": waiting.who,
+        "since": iso(waiting.since),
+        "deadline": None if waiting.deadline is None else iso(waiting.deadline),
+        "satisfiable": waiting.satisfiable,
     }
 
 

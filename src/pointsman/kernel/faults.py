@@ -197,9 +197,7 @@ def _deadline(definition: Definition, item: State) -> Iterator[Fault]:
             f'on_deadline is "remind", "escalate" or an event open in this state, and {item.on_deadline} is none of them',
         )
     if event and (event.acquires or any(setting.required for setting in event.sets)):
-        yield _at(
-            item, "unfit_deadline", f"nobody asks for {event.name} at a deadline: it cannot acquire, nor set what somebody has to give"
-        )
+        yield _at(item, "unfit_deadline", f"nobody asks for {event.name} then: it cannot acquire, nor set what is not given")
 
 
 def _event(definition: Definition, item: Event) -> Iterator[Fault]:

@@ -81,12 +81,26 @@ class Dependency:
     on_failure: Fate = "block"
 
 
+Cause = Literal["owner", "time", "decision"]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a task waits for, and who can bring it on, in words; since when, and until when it may."""
+
+    cause: Cause
+    who: str | None
+    since: Instant
+    deadline: Instant | None
+    satisfiable: bool
+
+
 @dataclass(frozen=True)
 class Task:
     """A unit of work. `fields` holds content, notes, results and computed fields by name; `revision` and `digest`
     move only with content; `contributors` are root names, case-folded; `decisions` are those of this revision. `since` is
     when it came into its state, `deadline` how long it may stay there. It is not claimed before `run_at`.
-    `allowed` and `replayed` (this is an earlier answer to the same request) are told to one reader and kept nowhere."""
+    `waiting`, `allowed` and `replayed` (this is an earlier answer to the same request) are told to one reader and kept nowhere."""
 
     id: str
     machine: str
@@ -118,6 +132,7 @@ class Task:
     attempts: Attempts = Attempts()
     parked: Parked | None = None
     lease: Lease | None = field(default=None, compare=False)
+    waiting: Waiting | None = field(default=None, compare=False)
     allowed: tuple[str, ...] = field(default=(), compare=False)
     replayed: bool = field(default=False, compare=False)
 
@@ -143,9 +158,9 @@ class Task:
         return Task.of(self.__dict__ | changes)
 
 
-# `id` names the row; `version` and `updated_at` stand on the entry itself; the lease is volatile, and the last two are
+# `id` names the row; `version` and `updated_at` stand on the entry itself; the lease is volatile, and the last three are
 # computed for a reader.
-_OUTSIDE_CHANGES = ("id", "version", "updated_at", "lease", "allowed", "replayed")
+_OUTSIDE_CHANGES = ("id", "version", "updated_at", "lease", "waiting", "allowed", "replayed")
 COVERED = tuple(item.name for item in fields(Task) if item.name not in _OUTSIDE_CHANGES)
 _USUAL: Mapping[str, Any] = {item.name: item.default for item in fields(Task) if item.default is not MISSING}
 

@@ -55,7 +55,7 @@ def stored(row: Row, now: Instant) -> Stored:
     texts = {name: members[name] for name in JSON_COLUMNS}
     for name, text in texts.items():
         members[name] = _USUAL[name] if text in _USUAL_TEXTS else parsed(name, parse(text))
-    members |= {"lease": None if until is None else Lease(until, until > now), "allowed": (), "replayed": False}
+    members |= {"lease": None if until is None else Lease(until, until > now), "waiting": None, "allowed": (), "replayed": False}
     return Stored(key, Task.of(members), head, texts, blockers)
 
 
