@@ -149,15 +149,19 @@ def a_hold(pm: Pointsman, name: str) -> None:
     assert [found.id for found in pm.holds()].count(hold.id) == 1
 
 
-def what_is_due(pm: Pointsman, name: str, later: Pointsman, newer: Callable[[], Pointsman]) -> None:
+def what_is_due(pm: Pointsman, name: str, opened: Callable[..., Pointsman]) -> None:
     """A reminder, and a task made on a schedule, which a newer version declares no more."""
     Schedules(pm.engine).run_once()
-    Deadlines(later.engine).run_once()
-    Schedules(later.engine).run_once()
-    assert any(entry.event == "remind" for entry in pm.history(n=1_000))
-    assert any(task.dedupe_key for task in pm.list(machine=name))
-    with newer() as opened:
-        Schedules(opened.engine).run_once()
+    with opened([timed(name, scheduled=True)], clock=FakeClock(wall_clock() + seconds(120))) as later:
+        duty = Deadlines(later.engine)
+        while duty.run_once():
+            pass
+        Schedules(later.engine).run_once()
+    tasks = pm.list(machine=name)
+    assert any(entry.event == "remind" for task in tasks for entry in pm.history(task.id))
+    assert any(task.dedupe_key for task in tasks)
+    with opened([timed(name, scheduled=False)]) as newer:
+        Schedules(newer.engine).run_once()
 
 
 def long_history(pm: Pointsman) -> None:
@@ -209,7 +213,7 @@ def main(url: str, crash_point: str) -> None:
         refusals(pm)
         long_history(pm)
         a_hold(pm, due)
-        what_is_due(pm, due, later, lambda: Pointsman(url, [timed(due, scheduled=False)], probe=probe))
+        what_is_due(pm, due, partial(Pointsman, url, probe=probe))
         assert pm.verify().ok
 
 
