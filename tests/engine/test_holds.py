@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from functools import partial
+from threading import Event as Signal
+from threading import Thread
 
 import pytest
 
@@ -10,7 +12,8 @@ from pointsman.engine import propose as units
 from pointsman.engine.steps import durable
 from pointsman.kernel.hold import Hold
 from pointsman.kernel.terms import Terms
-from pointsman.store import holds
+from pointsman.store import holds, tasks
+from pointsman.store.database import Tx
 from pointsman.testing import FakeClock
 from pointsman.types import SECOND, iso
 
@@ -224,24 +227,24 @@ def test_a_hold_on_an_unknown_machine_is_no_hold(pm: Pointsman) -> None:
 
 
 def test_a_backlog_is_let_go_one_by_one(pm: Pointsman, clock: FakeClock) -> None:
-    tasks = [made(pm) for _ in range(4)]
+    waiting = [made(pm) for _ in range(4)]
     hold = held(pm, {"event": "take"}, release_per_s=4)
     clock.advance(hours(1))
     pm.lift(hold.id, by=OPERATOR)
     clock.advance(1)
     younger = made(pm)
-    assert _claimed(pm) == tasks[0].id
+    assert _claimed(pm) == waiting[0].id
     assert _claimed(pm) == younger.id
     assert _claimed(pm) is None
-    no = refusal(pm, tasks[1])
+    no = refusal(pm, waiting[1])
     assert (no.code, no.refusal.extra["hold"], no.refusal.extra["retry_after_s"]) == ("held", hold.id, 1)
     assert "at most 4 a second" in no.detail
     clock.advance(SECOND // 4 - 1)
     assert _claimed(pm) is None
     clock.advance(1)
-    assert pm.claim("job", by="w", id=tasks[2].id) is not None
-    assert refusal(pm, tasks[1]).code == "held"
-    assert pm.propose(tasks[1].id, "drop", by="w").state == "failed"
+    assert pm.claim("job", by="w", id=waiting[2].id) is not None
+    assert refusal(pm, waiting[1]).code == "held"
+    assert pm.propose(waiting[1].id, "drop", by="w").state == "failed"
 
 
 def _claimed(pm: Pointsman) -> str | None:
@@ -302,3 +305,32 @@ def test_the_rate_is_a_setting(url: str, clock: FakeClock) -> None:
         assert held(pm, {"machine": "job"}).release_per_s == 7
     with pytest.raises(Refused):
         Pointsman(url, [Job], clock=clock, release_per_s=0)
+
+
+def test_one_that_somebody_decides_on_is_waited_for_when_all_else_is_held(request: pytest.FixtureRequest, clock: FakeClock) -> None:
+    """On PostgreSQL rows are locked one by one: who holds one may yet give it back."""
+    url = request.getfixturevalue("postgres").empty()
+    locked, go, taken = Signal(), Signal(), list[Task | None]()
+
+    def probe(point: str) -> None:
+        if point == "before:find_task" and locked.is_set():
+            go.set()
+
+    with Pointsman(url, [Job], clock=clock, probe=probe) as pm:
+        made(pm, "gpu")
+        free = made(pm)
+        held(pm, {"tag": "gpu"})
+
+        def unit(tx: Tx) -> None:
+            tasks.find(tx, free.id)
+            locked.set()
+            go.wait(30)
+            raise ValueError("given back")
+
+        rival = pm.engine.db.submit(unit)
+        locked.wait(30)
+        claimer = Thread(target=lambda: taken.append(pm.claim("job", by="w")))
+        claimer.start()
+        claimer.join(30)
+        assert isinstance(rival.exception(30), ValueError)
+        assert [task and task.id for task in taken] == [free.id]

@@ -54,7 +54,7 @@ def _beyond(tx: Tx, machine: str, served: Served, lines: Sequence[Line], in_use:
         aim = _aim(served, waiting)
         if hold.stopping(in_use, aim, tx.now):
             continue
-        found = tasks.take(tx, waiting, at_last=False)
+        found = tasks.take(tx, waiting)
         if found is None:
             passed.append((waiting, aim))
             continue
@@ -62,7 +62,7 @@ def _beyond(tx: Tx, machine: str, served: Served, lines: Sequence[Line], in_use:
         if admitted:
             return found, in_use
     for waiting, aim in passed:
-        found = tasks.take(tx, waiting, at_last=True)
+        found = tasks.take_at_last(tx, waiting)
         admitted, in_use = _admitted(tx, in_use, aim)
         if found is not None and admitted:
             return found, in_use

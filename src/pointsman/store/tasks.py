@@ -126,6 +126,7 @@ class Waiting:
     """A task in line, as it was looked at without a lock."""
 
     key: int
+    id: str
     version: int
     machine_version: int
     state: str
@@ -147,16 +148,22 @@ def _looked(tx: Tx, machine: str, queue: Queue, version: int, state: str) -> Ite
         page = {"after": last[0], "after_key": last[1], "limit": LOOKED_AT_ONCE}
         rows: list[Row] = tx(f"waiting_{queue}", machine=machine, machine_version=version, state=state, **page, **due)
         more = len(rows) == LOOKED_AT_ONCE
-        for placed, key, task_version, owner, tags, updated_at in rows:
+        for placed, key, task_id, task_version, owner, tags, updated_at in rows:
             last = placed, key
-            yield last, Waiting(key, task_version, version, state, owner is not None, tuple(parse(tags)), updated_at)
+            yield last, Waiting(key, task_id, task_version, version, state, owner is not None, tuple(parse(tags)), updated_at)
 
 
-def take(tx: Tx, waiting: Waiting, *, at_last: bool) -> Stored | None:
-    """Lock a task in line; None when somebody else has locked it, which `at_last` is waited for, or when it has moved."""
-    statement = "take_waiting_at_last" if at_last else "take_waiting"
-    row = tx(statement, key=waiting.key, version=waiting.version, now=tx.now)
+def take(tx: Tx, waiting: Waiting) -> Stored | None:
+    """Lock a task in line; None when somebody else has locked it, or it has moved."""
+    row = tx("take_waiting", key=waiting.key, version=waiting.version, now=tx.now)
     return None if row is None else stored(row, tx.now)
+
+
+def take_at_last(tx: Tx, waiting: Waiting) -> Stored | None:
+    """The same, waiting for whoever has locked it: it may be given back."""
+    found = find(tx, waiting.id)
+    still = found is not None and found.task.version == waiting.version and not found.task.held
+    return found if still else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ LIMIT 1
 
 -- name: waiting_claimable :many
 -- A page of the tasks that nobody holds, by place, only looked at: what holds look at in them.
-SELECT place, key, version, owner, tags, updated_at
+SELECT place, key, id, version, owner, tags, updated_at
 FROM tasks
 WHERE ready > 0 AND machine = :machine AND machine_version = :machine_version AND state = :state
     AND (place, key) > (:after, :after_key)
@@ -52,7 +52,7 @@ LIMIT :limit;
 
 -- name: waiting_awake :many
 -- The same of the tasks whose lease ran out, or whose time to run has come.
-SELECT place, key, version, owner, tags, updated_at
+SELECT place, key, id, version, owner, tags, updated_at
 FROM tasks
 WHERE ready = 0 AND machine = :machine AND wake_at <= :now AND machine_version = :machine_version AND state = :state
     AND (place, key) > (:after, :after_key)
@@ -65,13 +65,6 @@ SELECT key, id, machine, machine_version, state, version, revision, digest, fiel
 FROM tasks
 WHERE key = :key AND version = :version AND (ready > 0 OR wake_at <= :now)
 /*lock:skip*/;
-
--- name: take_waiting_at_last :one?
--- The same, waiting for whoever holds the row: it may be given back.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
-FROM tasks
-WHERE key = :key AND version = :version AND (ready > 0 OR wake_at <= :now)
-/*lock*/;
 
 -- name: tasks_due :many
 -- A page of the tasks whose deadline has passed, the longest due first.
