@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import pairwise
 
 import pytest
 
@@ -35,7 +36,7 @@ def test_the_history_of_a_task_and_the_feed_never_run_backwards(skewed: list[Poi
     assert len(numbered) == len(times) + 4
     assert [entry.seq for entry in here.feed(limit=1_000)] == list(range(1, len(numbered) + 1))
     boards = [[item.id for item in here.list(at=f"#{seq}")] for seq in range(1, len(numbered) + 1)]
-    assert all(set(earlier) <= set(later) for earlier, later in zip(boards, boards[1:], strict=False))
+    assert all(set(earlier) <= set(later) for earlier, later in pairwise(boards))
     assert here.verify().ok
 
 
