@@ -34,7 +34,9 @@ class WorkFileError(Exception):
 def opened(config: Config, *, create: bool = False, publish: bool = True, duties: bool = False, door: Door = CLI) -> Pointsman:
     """The engine on the configured database. Importing the work file happens first and touches no database; a command
     that only reads does not publish its machines there; one that goes on running takes up duties."""
-    return Pointsman(config.db, machines(config.work), create=create, publish=publish, duties=duties).through(door)
+    served = machines(config.work)
+    pm = Pointsman(config.db, served, create=create, publish=publish, duties=duties, release_per_s=config.release_per_s)
+    return pm.through(door)
 
 
 def migrated(config: Config, *, create: bool) -> Migrated:

@@ -6,7 +6,7 @@ from pointsman.cli import output
 from pointsman.engine.queries import Entry
 from pointsman.kernel.definition import Definition, Event
 from pointsman.kernel.rules import says
-from pointsman.kernel.task import Task
+from pointsman.kernel.task import Task, Waiting
 from pointsman.types import Instant, iso
 
 _SHORT = 60
@@ -63,7 +63,15 @@ def _facts(task: Task) -> list[tuple[str, object]]:
         *_relations(task),
         ("digest", f"{task.digest} (revision {task.revision}; a decision on this content names it with --digest)"),
     ]
+    if task.waiting is not None:
+        facts.append(("waits for", _awaited(task.waiting)))
     return facts
+
+
+def _awaited(waiting: Waiting) -> str:
+    until = "" if waiting.deadline is None else f", until {when(waiting.deadline)}"
+    nobody = "" if waiting.satisfiable else "; nobody can bring it on"
+    return f"{waiting.cause}{'' if waiting.who is None else f': {waiting.who}'}, since {when(waiting.since)}{until}{nobody}"
 
 
 def _relations(task: Task) -> list[tuple[str, object]]:

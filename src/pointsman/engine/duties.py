@@ -1,5 +1,5 @@
-"""What a running server does beside answering: number the feed, and take over what processes that died left: proposals,
-and ends of tasks that nobody told.
+"""What a running server does beside answering: number the feed, fire what is due, and take over what processes that died
+left: proposals, and ends of tasks that nobody told.
 
 Each duty is a loop with one home: `run_once` does the work and is what tests call; a thread repeats it.
 """
@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 
 from pointsman.engine import ends
+from pointsman.engine.timers import Deadlines, Schedules
 from pointsman.engine.view import Engine
 from pointsman.errors import Refused
 from pointsman.store import feed
@@ -52,6 +53,8 @@ class Duties:
         self._services = (
             Service("sequencer", lambda: number(engine), period_s=0.1),
             Service("ends", lambda: ends.take_over(engine) > 0, period_s=0.5),
+            Service("deadlines", Deadlines(engine).run_once, period_s=1.0),
+            Service("schedules", Schedules(engine).run_once, period_s=1.0),
             Service("settling", lambda: engine.settling.take_over() > 0, period_s=0.5),
         )
         for service in self._services:

@@ -10,6 +10,7 @@ from typing import Any
 from pointsman.engine import batch, ends, leases, past, pending, terms
 from pointsman.engine import propose as units
 from pointsman.engine.decision import Deciding, Done, Pending
+from pointsman.engine.line import Wanted
 from pointsman.engine.queries import Cancelled
 from pointsman.engine.steps import Await, Read, Steps, Write, durable, verb
 from pointsman.engine.view import By, Id, View, task_named, typed
@@ -113,7 +114,7 @@ class Proposing(View):
         `lease_s` is how long to hold it without a call, the state's own time if not said."""
         numbers = (("expect_version", expect_version, int | None), ("wait_s", wait_s, float | int))
         typed(("machine", machine, str), ("states", states, list | tuple | None), *numbers)
-        wanted = units.Wanted(machine, None if id is None else task_named(id), None if states is None else tuple(states))
+        wanted = Wanted(machine, None if id is None else task_named(id), None if states is None else tuple(states))
         named = {"id": wanted.task, "states": list(states or ()), "expect_version": expect_version, "session": session}
         deciding = self.deciding(by, session, idempotency_key, {"verb": "claim", "machine": machine, "lease_s": lease_s, **named})
         proposal = Proposal("", {}, deciding.call.by, self.door.strict, session, expect_version=expect_version, lease=_lease(lease_s))

@@ -13,7 +13,20 @@ from pointsman.errors import StoreError
 from pointsman.kernel.chain import GENESIS
 from pointsman.kernel.graph import EFFECTS, standing
 from pointsman.kernel.task import Task
-from pointsman.store import feed, graph, history, judgements, machines, proposals, pruning, requests, snapshots, tasks
+from pointsman.store import (
+    feed,
+    graph,
+    history,
+    holds,
+    judgements,
+    machines,
+    proposals,
+    pruning,
+    requests,
+    schedules,
+    snapshots,
+    tasks,
+)
 from pointsman.store.database import Database, Row, Tx
 from pointsman.store.history import Recorded
 from pointsman.store.pruning import Pruned
@@ -168,7 +181,7 @@ def _beyond(tx: Tx, head: Mapping[str, Any]) -> list[Broken]:
 
 
 def _outside_tasks(tx: Tx) -> list[Broken]:
-    looks = (_machines, _strays, _dependencies, _prunings, _requests, _feed, _proposals, _judgements)
+    looks = (_machines, _strays, _dependencies, _prunings, _requests, _feed, _proposals, _judgements, _holds, _schedules)
     return [fault for look in looks for fault in _looked(tx, look)]
 
 
@@ -226,4 +239,18 @@ def _judgements(tx: Tx) -> Iterator[Broken]:
     last = None
     while page := judgements.after(tx, last, PAGE):
         yield from (Broken(f"the judgement of {row.check} was altered", row.task) for row in page if not row.sound)
+        last = page[-1]
+
+
+def _holds(tx: Tx) -> Iterator[Broken]:
+    last = None
+    while page := holds.after(tx, last, PAGE):
+        yield from (Broken(f"the hold {row.hold.id} was altered") for row in page if not row.sound)
+        last = page[-1].hold.id
+
+
+def _schedules(tx: Tx) -> Iterator[Broken]:
+    last = None
+    while page := schedules.after(tx, last, PAGE):
+        yield from (Broken(f"the schedule {row.name} of {row.machine} was altered") for row in page if not row.sound)
         last = page[-1]

@@ -8,6 +8,7 @@ from pointsman.errors import Refusal
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.definition import Event
 from pointsman.kernel.graph import Upstream
+from pointsman.kernel.hold import Aim, Hold
 from pointsman.kernel.refuse import refuse
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Task
@@ -32,7 +33,8 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question, with all that its rules look at; `upstreams` are the tasks that the task still waits for."""
+    """One question, with all that its rules look at. `upstreams` are the tasks that the task still waits for; `holds` those of
+    operators that match, and `found` is the task before a lapse was recorded on the way: both only where there are holds."""
 
     machine: Bound
     task: Task
@@ -41,6 +43,14 @@ class Case:
     values: Fields
     now: Instant
     upstreams: tuple[Upstream, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    found: Task | None = None
+
+    def aim(self, found: Task | None) -> Aim:
+        """The event as holds look at it."""
+        task, event = self.task, self.event
+        before = found or task
+        return Aim(task.machine, event.name, event.acquires, (before.state, task.state), task.tags, before.updated_at)
 
     def no(self, code: str, detail: str, **members: Any) -> Refusal:
         return refuse(self.machine.definition, self.task, self.proposal.by, code, detail, **members)

@@ -23,7 +23,7 @@ stored values."""
 
 GUARD_SEES = ("task", "proposal", "principal", "now", "decisions")
 
-_DECLARED: tuple[type, ...] = (marks.State, marks.Event, marks.CheckMark, marks.JudgeMark, marks.ComputedMark)
+_DECLARED: tuple[type, ...] = (marks.State, marks.Event, marks.CheckMark, marks.JudgeMark, marks.ComputedMark, marks.Schedule)
 _OWN = ("version", "proves", "retry", "max_children", "max_depth")
 _ABSENT = object()
 
@@ -61,6 +61,7 @@ class _Closing:
             retry=self.retry(),
             max_children=self.body.get("max_children", form.MAX_CHILDREN),
             max_depth=self.body.get("max_depth", form.MAX_DEPTH),
+            schedules=tuple(self.schedule(name, item) for name, item in self.all(marks.Schedule)),
             line=self.line,
         )
 
@@ -76,7 +77,7 @@ class _Closing:
         return ((name, item) for name, item in self.body.items() if isinstance(item, kind))
 
     def bind(self) -> None:
-        """Each state, event, check and computed field has the one name it was assigned to."""
+        """Each state, event, check, computed field and schedule has the one name it was assigned to."""
         for name, item in self.body.items():
             if isinstance(item, _DECLARED):
                 if id(item) in self.names:
@@ -158,6 +159,9 @@ class _Closing:
             tool=item.tool,
             line=self.at(name),
         )
+
+    def schedule(self, name: str, item: marks.Schedule) -> form.Schedule:
+        return form.Schedule(name, item.cron, item.tz, item.fields, item.by, item.misfire, self.at(name))
 
     def move(self, event: str, move: marks.Moves) -> Iterator[tuple[str, str]]:
         target = self.named(move.target, "unknown_state", event)

@@ -1,7 +1,7 @@
 """The rules of a decision that look only at the task and the proposal, in the order in which they speak.
 
     complete → rights (with `owner` taken as true) → expected version and digest → already decided → state → ownership
-    → parked → dependencies → guards
+    → parked, holds, dependencies → guards
 
 `ORDER` is that list; the first rule that answers with a refusal wins.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pointsman.errors import Refusal
-from pointsman.kernel import parking
+from pointsman.kernel import hold, parking
 from pointsman.kernel.case import Case
 from pointsman.kernel.lease import not_mine
 from pointsman.kernel.refuse import contributed, rights
@@ -86,6 +86,12 @@ def unblocked(case: Case) -> Refusal | None:
     return case.no("blocked", f"the task waits for {said}{hopeless}", failed=listed)
 
 
+def not_held(case: Case) -> Refusal | None:
+    """Released at a rate, a backlog is held too, until its turn."""
+    stop = hold.stopping(case.holds, case.aim(case.found), case.now) if case.holds else None
+    return None if stop is None else case.no("held", stop.detail(), **stop.told(case.now))
+
+
 def guarded(case: Case) -> Refusal | None:
     if not case.event.when:
         return None
@@ -96,4 +102,6 @@ def guarded(case: Case) -> Refusal | None:
     return case.no("guard_failed", "; ".join(item["reason"] for item in failed), failed=failed) if failed else None
 
 
-ORDER: tuple[Rule, ...] = (complete, may_propose, as_expected, undecided, in_state, owned, in_work, unblocked, guarded)
+ORDER: tuple[Rule, ...] = (complete, may_propose, as_expected, undecided, in_state, owned, in_work, not_held, unblocked, guarded)
+UNASKED: tuple[Rule, ...] = (in_state, in_work, guarded)
+"""What is judged of an event that nobody asks for, because its time has come."""

@@ -109,13 +109,27 @@ class Children:
         return self.open + self.done + self.failed + self.cancelled
 
 
+Cause = Literal["owner", "time", "decision", "dependency", "children"]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a task waits for, and who can bring it on, in words; since when, and until when it may."""
+
+    cause: Cause
+    who: str | None
+    since: Instant
+    deadline: Instant | None
+    satisfiable: bool
+
+
 @dataclass(frozen=True)
 class Task:
     """A unit of work. `fields` holds content, notes, results and computed fields by name; `revision` and `digest`
     move only with content; `contributors` are root names, case-folded; `decisions` are those of this revision. `since` is
     when it came into its state, `deadline` how long it may stay there. It is not claimed before `run_at`.
-    `joining` says that its owner waits for children. `allowed`, `children`, `deduped` (it was there under its dedupe_key)
-    and `replayed` (this is an earlier answer to the same request) are told to one reader and kept nowhere."""
+    `joining` says that its owner waits for children. `waiting`, `allowed`, `children`, `deduped` (it was there under its
+    dedupe_key) and `replayed` (this is an earlier answer to the same request) are told to one reader and kept nowhere."""
 
     id: str
     machine: str
@@ -148,6 +162,7 @@ class Task:
     parked: Parked | None = None
     joining: Joining | None = None
     lease: Lease | None = field(default=None, compare=False)
+    waiting: Waiting | None = field(default=None, compare=False)
     allowed: tuple[str, ...] = field(default=(), compare=False)
     replayed: bool = field(default=False, compare=False)
     deduped: bool = field(default=False, compare=False)
@@ -175,7 +190,7 @@ class Task:
         return Task.of(self.__dict__ | changes)
 
 
-TOLD: Mapping[str, Any] = {"allowed": (), "replayed": False, "deduped": False, "children": None}
+TOLD: Mapping[str, Any] = {"waiting": None, "allowed": (), "replayed": False, "deduped": False, "children": None}
 """Members that are told to one reader, as they are when nobody asked."""
 
 # `id` names the row; `version` and `updated_at` stand on the entry itself; the lease is volatile, and the rest is

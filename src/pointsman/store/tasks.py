@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import merge
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from pointsman.store.database import Row, Tx
 from pointsman.types import Instant, minutes
 
 Order = Literal["created_at", "updated_at", "priority"]
+LOOKED_AT_ONCE = 500
 PRIORITY_STEP = minutes(1)
 """One step of priority is worth this much waiting, so a higher one goes ahead and nothing starves."""
 
@@ -118,6 +120,67 @@ def _head(tx: Tx, machine: str, queue: Queue, version: int, state: str, at_last:
     due = {"now": tx.now} if queue == "awake" else {}
     row = tx(f"next_{queue}{at_last}", machine=machine, machine_version=version, state=state, **due)
     return None if row is None else stored(row, tx.now)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A task in line, as it was looked at without a lock."""
+
+    key: int
+    id: str
+    version: int
+    machine_version: int
+    state: str
+    lapsed: bool
+    tags: tuple[str, ...]
+    updated_at: Instant
+
+
+def in_line(tx: Tx, machine: str, queues: Sequence[tuple[Queue, int, str]]) -> Iterator[Waiting]:
+    """Every task over several queues, the first first."""
+    return (waiting for _, waiting in merge(*(_looked(tx, machine, *queue) for queue in queues), key=itemgetter(0)))
+
+
+def _looked(tx: Tx, machine: str, queue: Queue, version: int, state: str) -> Iterator[tuple[tuple[Instant, int], Waiting]]:
+    due = {"now": tx.now} if queue == "awake" else {}
+    last: tuple[Instant, int] = (FIRST[0], 0)
+    more = True
+    while more:
+        page = {"after": last[0], "after_key": last[1], "limit": LOOKED_AT_ONCE}
+        rows: list[Row] = tx(f"waiting_{queue}", machine=machine, machine_version=version, state=state, **page, **due)
+        more = len(rows) == LOOKED_AT_ONCE
+        for placed, key, task_id, task_version, owner, tags, updated_at in rows:
+            last = placed, key
+            yield last, Waiting(key, task_id, task_version, version, state, owner is not None, tuple(parse(tags)), updated_at)
+
+
+def take(tx: Tx, waiting: Waiting) -> Stored | None:
+    """Lock a task in line; None when somebody else has locked it, or it has moved."""
+    row = tx("take_waiting", key=waiting.key, version=waiting.version, now=tx.now)
+    return None if row is None else stored(row, tx.now)
+
+
+def take_at_last(tx: Tx, waiting: Waiting) -> Stored | None:
+    """The same, waiting for whoever has locked it: it may be given back."""
+    found = find(tx, waiting.id)
+    still = found is not None and found.task.version == waiting.version and not found.task.held
+    return found if still else None
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A task whose deadline has passed, as it was looked at."""
+
+    deadline: Instant
+    key: int
+    id: str
+
+
+def due(tx: Tx, after: Due | None, limit: int) -> list[Due]:
+    """A page of the tasks whose deadline has passed, the longest due first."""
+    last = (FIRST[0], 0) if after is None else (after.deadline, after.key)
+    rows = tx("tasks_due", now=tx.now, after=last[0], after_key=last[1], limit=limit)
+    return [Due(*row) for row in rows]
 
 
 def renew(tx: Tx, task: Stored, until: Instant) -> bool:

@@ -62,7 +62,9 @@ TASK = closed(
         "lease": or_null(closed({"expires_at": TIME, "live": {"type": "boolean"}})),
         "parked": or_null(closed({"reason": TEXT, "at": TIME})),
         "children": closed({"open": WHOLE, "done": WHOLE, "failed": WHOLE, "cancelled": WHOLE}),
-        "waiting": or_null(OBJECT),
+        "waiting": or_null(
+            closed({"for": TEXT, "who": or_null(TEXT), "since": TIME, "deadline": or_null(TIME), "satisfiable": {"type": "boolean"}})
+        ),
         "priority": WHOLE,
         "tags": many(TEXT),
         "needs": many(TEXT),
@@ -161,6 +163,19 @@ REPORT = closed(
         "open": by_name(TEXT),
     }
 )
+_ACT = closed({"by": TEXT, "at": TIME})
+HOLD = closed(
+    {
+        "id": ID,
+        "match": {"type": "object", "additionalProperties": TEXT},
+        "from": TIME,
+        "until": or_null(TIME),
+        "reason": TEXT,
+        "release_per_s": WHOLE,
+        "placed": _ACT,
+        "lifted": or_null(_ACT),
+    }
+)
 PROBLEM: Schema = {
     "type": "object",
     "properties": {
@@ -177,6 +192,10 @@ PROBLEM: Schema = {
         "unblock": many(TEXT),
         "recorded": {"type": "boolean"},
         "outcome": {"type": "string", "enum": ["not_done", "unknown"]},
+        "retry_after_s": WHOLE,
+        "hold": ID,
+        "reason": TEXT,
+        "until": or_null(TIME),
     },
     "required": ["type", "title", "status", "detail", "code"],
 }
@@ -192,5 +211,6 @@ COMPONENTS: Mapping[str, Schema] = {
     "Fault": FAULT,
     "Machine": MACHINE,
     "Report": REPORT,
+    "Hold": HOLD,
     "Problem": PROBLEM,
 }

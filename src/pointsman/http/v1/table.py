@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from pointsman.engine.operating import FASTEST_RELEASE, LONGEST_REASON
 from pointsman.engine.terms import LARGEST_PRIORITY
-from pointsman.http.v1 import feed, leases, machines, past, shapes, tasks
+from pointsman.http.v1 import feed, holds, leases, machines, past, shapes, tasks
 from pointsman.http.v1.operation import Answer, Call, Operation
 from pointsman.http.v1.parameter import (
     LARGEST,
@@ -26,6 +27,7 @@ from pointsman.http.v1.parameter import (
 from pointsman.http.v1.shapes import OBJECT, TEXT, closed, many, or_null, ref
 from pointsman.kernel.definition import Schema
 from pointsman.kernel.graph import MOST_AT_ONCE, MOST_UPSTREAMS
+from pointsman.kernel.hold import MEMBERS
 from pointsman.kernel.lease import LONGEST, SHORTEST
 from pointsman.types import SECOND, task_id
 
@@ -47,6 +49,7 @@ LAST_ID = Parameter("Last-Event-ID", whole, _COUNT, "The last feed number that c
 
 TASK_ID = Parameter("id", task_id, shapes.ID, "The task's id.", "path", required=True)
 PROPOSAL_ID = Parameter("id", task_id, shapes.ID, "The proposal's id.", "path", required=True)
+HOLD_ID = Parameter("id", task_id, shapes.ID, "The hold's id.", "path", required=True)
 EVENT = Parameter("event", name, _NAME, "The event's name.", "path", required=True)
 MACHINE = Parameter("name", name, _NAME, "The machine's name.", "path", required=True)
 
@@ -104,6 +107,7 @@ _DIFFERENCE = Answer("The difference", ref("Difference"))
 _REPORT = Answer("The report", ref("Report"))
 _PROPOSAL = Answer("The proposal", ref("Proposal"))
 _LATER = Answer("A check is still running; the proposal goes on", ref("Proposal"), LOCATION | REPLAYED)
+_HOLDS = Answer(_PAGED, closed({"holds": many(ref("Hold")), "next": _NEXT}))
 _MACHINES = Answer("The machines", closed({"machines": many(ref("Machine"))}))
 _MACHINE = Answer("The machine", ref("Machine"))
 _TAKEN = Answer("The tasks; none when nothing waits", closed({"tasks": many(ref("Task"))}), REPLAYED)
@@ -171,9 +175,21 @@ OF_A_CREATION = (
 )
 """What making tasks can be answered."""
 
+_MEMBER: Schema = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": _PATTERN}
+_WHEN = or_null({"type": "string", "format": "date-time"})
+HELD = closed(
+    {
+        "match": {**closed(dict.fromkeys(MEMBERS, _MEMBER), optional=MEMBERS), "minProperties": 1},
+        "from": _WHEN,
+        "until": _WHEN,
+        "reason": {"type": "string", "minLength": 1, "maxLength": LONGEST_REASON},
+        "release_per_s": or_null({"type": "integer", "minimum": 1, "maximum": FASTEST_RELEASE}),
+    },
+    optional=["from", "until", "release_per_s"],
+)
 REFUSALS = (
     *("idempotency_conflict", "identity_mismatch", "role_missing", "self_approval", "stale_version", "stale_content"),
-    *("already_decided", "wrong_state", "not_owner", "lease_lost", "already_claimed", "machine_unavailable", "guard_failed"),
+    *("already_decided", "wrong_state", "not_owner", "lease_lost", "already_claimed", "held", "machine_unavailable", "guard_failed"),
     *("evidence_failed", "evidence_pending", "unknown_task", "unknown_event", "parked", "blocked"),
 )
 """What asking for an event can be answered."""
@@ -318,6 +334,26 @@ OPERATIONS: tuple[Operation, ...] = (
     _read("/v1/tasks/{id}/report", past.report, "A task's facts, for an auditor", _REPORT, TASK_ID, codes=OF_A_TASK),
     _read("/v1/proposals/{id}", tasks.proposal, "A proposal whose checks had to run", _PROPOSAL, PROPOSAL_ID, codes=OF_A_PROPOSAL),
     _read(tasks.APPROVALS, tasks.approvals, "What this caller may decide now", _BOARD, LIMIT, CURSOR),
+    Operation(
+        "POST",
+        holds.HOLDS,
+        holds.place,
+        "Stop events on what matches",
+        (AS, SESSION),
+        {201: Answer("The hold", ref("Hold"))},
+        ("identity_mismatch", "role_missing", "unknown_machine"),
+        HELD,
+    ),
+    _read(holds.HOLDS, holds.listing, "Every hold, oldest first, also those that ended", _HOLDS, LIMIT, CURSOR),
+    Operation(
+        "DELETE",
+        holds.HOLD,
+        holds.lift,
+        "End a hold",
+        (AS, SESSION, HOLD_ID),
+        {200: Answer("The hold, as it ended", ref("Hold"))},
+        ("identity_mismatch", "role_missing", "unknown_hold"),
+    ),
     _read("/v1/feed", feed.read, "Every entry, in feed order, as server-sent events", _EVENTS, AFTER, LAST_ID),
     _read(past.AUDIT, past.audit, "Entries of all tasks, newest first", _ENTRIES, *AUDITED),
     _read("/v1/machines", machines.listing, "The machines served here", _MACHINES),

@@ -41,6 +41,39 @@ ORDER BY place, key
 LIMIT 1
 /*lock*/;
 
+-- name: waiting_claimable :many
+-- A page of the tasks that nobody holds, by place, only looked at: what holds look at in them.
+SELECT place, key, id, version, owner, tags, updated_at
+FROM tasks
+WHERE ready > 0 AND machine = :machine AND machine_version = :machine_version AND state = :state
+    AND (place, key) > (:after, :after_key)
+ORDER BY place, key
+LIMIT :limit;
+
+-- name: waiting_awake :many
+-- The same of the tasks whose lease ran out, or whose time to run has come.
+SELECT place, key, id, version, owner, tags, updated_at
+FROM tasks
+WHERE ready = 0 AND machine = :machine AND wake_at <= :now AND machine_version = :machine_version AND state = :state
+    AND (place, key) > (:after, :after_key)
+ORDER BY place, key
+LIMIT :limit;
+
+-- name: take_waiting :one?
+-- One of them, locked, if it still is what was looked at. One that somebody is deciding on is passed over.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
+FROM tasks
+WHERE key = :key AND version = :version AND (ready > 0 OR wake_at <= :now)
+/*lock:skip*/;
+
+-- name: tasks_due :many
+-- A page of the tasks whose deadline has passed, the longest due first.
+SELECT deadline, key, id
+FROM tasks
+WHERE deadline <= :now AND (deadline, key) > (:after, :after_key)
+ORDER BY deadline, key
+LIMIT :limit;
+
 -- name: renew_lease :one?
 -- Move the end of a lease, while the task is in the epoch that was read.
 UPDATE tasks
