@@ -11,6 +11,7 @@ from pointsman.kernel.rules import Principal, contributor, owner, person, role
 from pointsman.kernel.task import Task
 from pointsman.kernel.verdict import Verdict
 from pointsman.types import hours, minutes
+from pointsman.worker.worker import Outcome, Work, Worker
 
 __all__ = [
     "DefinitionError",
@@ -18,6 +19,7 @@ __all__ = [
     "Event",
     "Machine",
     "NonBlank",
+    "Outcome",
     "Pointsman",
     "Principal",
     "Refused",
@@ -26,6 +28,8 @@ __all__ = [
     "Task",
     "Tasks",
     "Verdict",
+    "Work",
+    "Worker",
     "always",
     "check",
     "computed",

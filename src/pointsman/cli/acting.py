@@ -1,4 +1,4 @@
-"""What every command that asks for a change shares: who acts, and what is told when it is done."""
+"""What every command that asks for a change shares: who acts, on which machine, and what is told when it is done."""
 
 from pointsman.cli import output, views
 from pointsman.config import Config
@@ -12,6 +12,13 @@ def named(config: Config) -> str:
     if config.name is None:
         raise invalid(("--as", 'say who acts: --as NAME, POINTSMAN_AS, or as = "NAME" in pointsman.toml'))
     return config.name
+
+
+def served(pm: Pointsman, machine: str | None) -> str:
+    """The machine that was named; without a name the only one that is served."""
+    if machine is None and len(pm.machines) != 1:
+        raise invalid(("--machine", f"several machines are served; name one of {', '.join(sorted(pm.machines))}"))
+    return machine or next(iter(pm.machines))
 
 
 def told(pm: Pointsman, config: Config, did: str, task: Task) -> None:
