@@ -9,7 +9,7 @@ import pytest
 
 from pointsman import DefinitionError, Event, Machine, State, Tasks, Verdict, check, computed, contributor, note, optional, owner, role
 from pointsman.errors import Fault
-from pointsman.kernel.definition import Definition
+from pointsman.kernel.definition import Definition, Retry
 from pointsman.kernel.faults import faults
 from pointsman.kernel.marks import always, guard, judge
 from pointsman.types import hours, minutes
@@ -138,6 +138,22 @@ def no_cancel_target():
     class M(Machine, name="m"):  # here
         new = State(initial=True)
         end = State(final=True)
+        stop = Event(new >> end)
+
+
+def bad_retry_that_is_none():
+    class M(Machine, name="m"):  # here
+        retry = 5  # pyright: ignore
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
+def bad_retry_that_never_tries():
+    class M(Machine, name="m"):  # here
+        retry = Retry(tries=0)
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
         stop = Event(new >> end)
 
 
@@ -559,6 +575,7 @@ def unknown_event_in_a_proof():
 
 
 CODES = {
+    "bad_retry",
     "unreachable",
     "no_way_out",
     "out_of_final",

@@ -13,9 +13,10 @@ from pointsman.engine.steps import Await, Pause, Read, Steps, Write, durable, ve
 from pointsman.engine.view import By, Id, View, task_named, typed
 from pointsman.errors import Refusal, Refused, StoreError, invalid
 from pointsman.kernel.case import Proposal
-from pointsman.kernel.ingest import faults
 from pointsman.kernel.lease import LONGEST, SHORTEST
+from pointsman.kernel.retry import Cause
 from pointsman.kernel.task import Task
+from pointsman.kernel.terms import Terms
 from pointsman.store import proposals
 from pointsman.types import SECOND, Duration, seconds
 
@@ -34,7 +35,8 @@ class Proposing(View):
             raise invalid(("priority", f"must be from {-LARGEST_PRIORITY} to {LARGEST_PRIORITY}"))
         asked = {"verb": "create", "machine": machine, "fields": fields, "priority": priority}
         deciding = self.deciding(by, None, idempotency_key, asked)
-        return (yield from self._told(deciding, "create", durable(partial(units.create, deciding, machine, fields, priority))))
+        terms = Terms(priority)
+        return (yield from self._told(deciding, "create", durable(partial(units.create, deciding, machine, fields, terms))))
 
     @verb
     def claim(
@@ -116,18 +118,37 @@ class Proposing(View):
         by: By,
         epoch: int | None = None,
         reason: str | None = None,
+        counts: bool = True,
+        error: bool = False,
         session: str | None = None,
         idempotency_key: str | None = None,
     ) -> Steps[Task]:
-        """Give a task back; it moves as a lapse does and keeps all its fields."""
-        typed(("epoch", epoch, int | None), ("reason", reason, str | None))
-        if found := faults(reason, "reason"):
-            raise invalid(*found)
+        """Give a task back; it moves as a lapse does and keeps all its fields.
+
+        It counts as an attempt, and too many of those park the task. With `error` it also rests for a while; without
+        `counts` it is only deferred, as when somebody else's service is down."""
+        typed(("epoch", epoch, int | None), ("reason", reason, str | None), ("counts", counts, bool), ("error", error, bool))
+        if error and not counts:
+            raise invalid(("counts", "an error counts as an attempt"))
         wanted = task_named(id)
         asked = {"verb": "release", "id": wanted, "epoch": epoch, "reason": reason, "session": session}
-        deciding = self.deciding(by, session, idempotency_key, asked)
+        said = {name: value for name, value, usual in (("counts", counts, True), ("error", error, False)) if value is not usual}
+        deciding = self.deciding(by, session, idempotency_key, asked | said)
         claim = Proposal("release", {}, deciding.call.by, self.door.strict, session, epoch)
-        return (yield from self._told(deciding, "release", durable(partial(leases.release, deciding, wanted, claim, reason))))
+        unit = partial(leases.release, deciding, wanted, claim, reason, _cause(counts=counts, error=error))
+        return (yield from self._told(deciding, "release", durable(unit)))
+
+    @verb
+    def unpark(self, id: Id, *, by: By, reason: str, expect_version: int | None = None, idempotency_key: str | None = None) -> Steps[Task]:
+        """Put a parked task back into work, its attempts begun anew; needs role operator."""
+        typed(("reason", reason, str), ("expect_version", expect_version, int | None))
+        if not reason.strip():
+            raise invalid(("reason", "must not be blank"))
+        wanted = task_named(id)
+        asked = {"verb": "unpark", "id": wanted, "reason": reason, "expect_version": expect_version}
+        deciding = self.deciding(by, None, idempotency_key, asked)
+        unit = partial(leases.unpark, deciding, wanted, expect_version, reason)
+        return (yield from self._told(deciding, "unpark", durable(unit)))
 
     def _proposed(self, deciding: Deciding, wanted: str, proposal: Proposal, wait_s: float | None) -> Steps[Done]:
         """Decide; when checks must run first, wait for the outcome of the durable proposal."""
@@ -174,6 +195,10 @@ class Proposing(View):
             stale = refused.refusal
         changed = yield Read(partial(past.what_changed, self.engine.registry, stale))
         raise Refused(replace(stale, failed=changed))
+
+
+def _cause(*, counts: bool, error: bool) -> Cause:
+    return "error" if error else "lost" if counts else "deferred"
 
 
 def _lease(lease_s: float | None) -> Duration | None:

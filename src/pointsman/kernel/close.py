@@ -24,7 +24,7 @@ stored values."""
 GUARD_SEES = ("task", "proposal", "principal", "now", "decisions")
 
 _DECLARED: tuple[type, ...] = (marks.State, marks.Event, marks.CheckMark, marks.JudgeMark, marks.ComputedMark)
-_OWN = ("version", "proves")
+_OWN = ("version", "proves", "retry")
 _ABSENT = object()
 
 
@@ -58,6 +58,7 @@ class _Closing:
             computed=tuple(self.computed(name, item) for name, item in self.all(marks.ComputedMark)),
             events=tuple(self.event(name, item) for name, item in self.all(marks.Event)),
             proves=tuple(self.proofs()),
+            retry=self.body.get("retry", form.Retry()),
             line=self.line,
         )
 

@@ -102,7 +102,7 @@ class Runner:
         if task is None:
             return None
         if self.stopped is not None:
-            give_back(self.pm, task, self.by, STOPPED)
+            give_back(self.pm, task, self.by, STOPPED, counts=False)
             return None
         return self._run(task, asked_at)
 
@@ -125,7 +125,7 @@ class Runner:
         try:
             command = Command(self.order.argv, self.order.environment(task), partial(events.put, None), self.order.stdout)
         except OSError as error:
-            give_back(self.pm, task, self.by, f"the command could not be started: {error}")
+            give_back(self.pm, task, self.by, f"the command could not be started: {error}", counts=False)
             raise
         kept = self.keeper.keep(task, self.by, asked_at, events.put, self.order.lease_s)
         lost = self._until_ended(command)
@@ -156,7 +156,7 @@ class Runner:
 
     def _left(self, task: Task, end: End) -> Task | None:
         if self.stopped is not None:
-            return give_back(self.pm, task, self.by, STOPPED)
+            return give_back(self.pm, task, self.by, STOPPED, counts=False)
         return leave(self.pm, task, self.by, f"the command {end}", well=end.well)
 
     def _seen(self, task: Task) -> Task:

@@ -67,9 +67,9 @@ class Work:
             leave(self._keeper.pm, self.claimed, self._by, reason, well=well)
 
     def give_up(self, reason: str) -> None:
-        """Give it back while its handler still runs; what that proposes later is refused."""
+        """Give it back, uncounted, while its handler still runs; what that proposes later is refused."""
         self._keeper.let_go(self._kept)
-        give_back(self._keeper.pm, self.claimed, self._by, reason)
+        give_back(self._keeper.pm, self.claimed, self._by, reason, counts=False)
 
     def _was_lost(self, no: Refusal) -> None:
         self.lost = no
