@@ -11,9 +11,8 @@ from pointsman.kernel.marks import Event, State, always, check, computed, guard,
 from pointsman.kernel.rules import Principal, contributor, owner, person, role
 from pointsman.kernel.task import Task
 from pointsman.kernel.verdict import Verdict
-from pointsman.types import hours, minutes
-from pointsman.worker.worker import Outcome, Work, Worker
 from pointsman.types import hours, minutes, seconds
+from pointsman.worker.worker import Outcome, Work, Worker
 
 __all__ = [
     "DefinitionError",

@@ -152,7 +152,7 @@ class Runner:
 
     def _ran(self, task: Task, end: End, lost: Refusal | None) -> Ran:
         back = None if lost is not None else self._left(task, end)
-        return Ran(task, back or self._seen(task), end, lost, back is not None)
+        return Ran(task, self._seen(task), end, lost, back is not None)
 
     def _left(self, task: Task, end: End) -> Task | None:
         if self.stopped is not None:
