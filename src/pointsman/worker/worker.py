@@ -133,6 +133,8 @@ class Worker:
         """Take no further task; give back, without counting it, what no handler has finished in so many seconds."""
         self._stopping.set()
         until = self._clock() + grace_s
+        with self._turn:
+            """Whoever was claiming has said what came of it."""
         for thread in self._threads:
             thread.stop(max(0.0, until - self._clock()))
         for work in list(self._working):
@@ -164,12 +166,10 @@ class Worker:
             session = f"worker-{keeper.pm.engine.chance(64):016x}"
             task = keeper.pm.claim(route.machine, by=by, states=states, session=session, wait_s=wait_s / len(routes))
             if task is not None:
-                return route, self._begun(Work(keeper, task, by, asked_at))
+                work = Work(keeper, task, by, asked_at)
+                self._working.add(work)
+                return route, work
         return None
-
-    def _begun(self, work: Work) -> Work:
-        self._working.add(work)
-        return work
 
     def _handle(self, route: Route, work: Work) -> None:
         try:
