@@ -17,6 +17,7 @@ PATIENCE_S = 30
 WORK = """
 import os
 import pathlib
+import threading
 
 from pointsman import Event, Machine, Outcome, State, Work, Worker, note, optional, owner, role, seconds
 
@@ -46,6 +47,7 @@ def handle(work: Work) -> Outcome | None:
         if work.lost is not None:
             (here / f"lost-{work.task.id}").write_text(work.lost.code)
             return None
+        threading.Event().wait(0.02)
     if (here / "fail").exists():
         raise ValueError("as told")
     return work.propose("finish")
@@ -141,7 +143,7 @@ def board(folder: Path, url: str) -> Iterator[Board]:
         for process in made.started:
             process.kill()
             process.wait()
-            for stream in (process.stdout, process.stderr):
-                assert stream is not None
-                stream.close()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
         made.pm.close()
