@@ -12,6 +12,7 @@ from pointsman.kernel import ingest, opinion, schema
 from pointsman.kernel.cautions import cautions
 from pointsman.kernel.definition import Check, Computed, Definition, Event, Field, Retry, State
 from pointsman.kernel.flow import first, reachable, satisfiable, search
+from pointsman.kernel.kinds import misfits
 from pointsman.kernel.prove import false_proofs
 from pointsman.kernel.rules import ANONYMOUS, leaves, says
 
@@ -44,7 +45,9 @@ OUTCOMES = (None, "failed", "cancelled")
 
 
 def faults(definition: Definition) -> tuple[Fault, ...]:
-    """Faults first, in the order of their lines, then warnings."""
+    """Faults first, in the order of their lines, then warnings. Members of the wrong kind leave nothing else to ask."""
+    if unfit := list(misfits(definition)):
+        return tuple(sorted(unfit, key=lambda fault: fault.line))
     found = [
         *_names(definition),
         *_whole(definition),
@@ -99,10 +102,7 @@ def _whole(definition: Definition) -> Iterator[Fault]:
 
 
 def _retry(retry: Retry) -> Iterator[str]:
-    fits = isinstance(retry, Retry) and all(type(number) is int for number in (retry.tries, retry.base, retry.cap))  # pyright: ignore[reportUnnecessaryIsInstance]
-    if not fits:
-        yield "write retry = Retry(tries=5, base=seconds(2), cap=minutes(10))"
-    elif retry.tries < 1 or not 0 <= retry.base <= retry.cap:
+    if retry.tries < 1 or not 0 <= retry.base <= retry.cap:
         yield "`tries` is a whole number from 1, and `base` no longer than `cap`"
 
 
@@ -110,6 +110,8 @@ def _tools(definition: Definition) -> Iterator[Fault]:
     count = Counter(event.tool or event.name for event in definition.events if not event.acquires)
     for event in definition.events:
         tool = event.tool or event.name
+        if not _NAME.fullmatch(tool):
+            yield _at(event, "bad_name", "a tool's name is up to 64 ASCII letters, digits and _, and begins with a letter")
         if event.acquires and event.tool:
             yield _at(event, "unused_tool", "an acquiring event has no tool of its own: claim_task is its tool")
         elif not event.acquires and tool in SERVER_TOOLS:
