@@ -129,3 +129,4 @@ def test_it_leaves_alone_what_waits_for_a_decision_or_has_another_owner(pm: Poin
     pm.claim("tasks", by="worker-b", id=lost)
     give_back_all(pm.through(DOOR), seat)
     assert pm.get(lost).owner == "worker-b"
+    assert pm.refusals() == [], "nothing was asked for that could not be had"

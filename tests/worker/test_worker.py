@@ -54,6 +54,7 @@ def test_a_handler_is_called_with_a_task_it_owns_and_moves_it(pm: Pointsman, wor
     assert not worker.run_once(ME)
     assert answers[0].task.fields["remark"] == "half"
     assert [entry.event for entry in pm.history(wanted)] == ["create", "take", "step", "finish"]
+    assert pm.refusals() == [], "what is not held any more is not asked to be given back"
 
 
 def test_tasks_of_a_state_go_to_the_handler_for_it(pm: Pointsman, worker: Worker, clock: FakeClock) -> None:

@@ -14,7 +14,7 @@ import typer
 
 from pointsman.app import opened
 from pointsman.cli import options, output, views
-from pointsman.cli.acting import named, served
+from pointsman.cli.acting import LONGEST_GRACE_S, named, served, span
 from pointsman.cli.stopping import heeding
 from pointsman.config import Config, handed_on, settings
 from pointsman.engine.views import task_json
@@ -33,7 +33,7 @@ WaitSeconds = Annotated[
     float | None,
     options.flag("--wait-s", metavar="SECONDS", help="How long to wait for a task. Default: not at all, with --loop for ever."),
 ]
-Grace = Annotated[float, typer.Option("--grace", min=0, metavar="SECONDS", help="Between SIGTERM and SIGKILL.")]
+Grace = Annotated[float, typer.Option("--grace", metavar="SECONDS", help="Between SIGTERM and SIGKILL.")]
 
 
 def run(
@@ -62,13 +62,17 @@ def run(
     by = named(config)
     if shutil.which(command[0]) is None:
         raise invalid(("COMMAND", f"there is no program {command[0]}"))
+    grace_s, patience_s = (
+        span("--grace", grace, LONGEST_GRACE_S),
+        span("--wait-s", (math.inf if loop else 0.0) if wait_s is None else wait_s),
+    )
     with _handing(config, by) as environment, opened(config, duties=True) as pm:
-        order = Order(served(pm, machine), command, environment, grace, lease_s, STDERR if config.json else None)
+        order = Order(served(pm, machine), command, environment, grace_s, lease_s, STDERR if config.json else None)
         with Runner(pm, by, order) as runner, heeding(runner.stop):
             if loop:
-                runner.loop(math.inf if wait_s is None else wait_s, lambda ran: _told(config, ran))
+                runner.loop(patience_s, lambda ran: _told(config, ran))
             else:
-                _ended(config, runner, runner.run_once(wait_s or 0.0))
+                _ended(config, runner, runner.run_once(patience_s))
 
 
 @contextmanager

@@ -8,15 +8,13 @@ import typer
 
 from pointsman.app import working
 from pointsman.cli import options, output
-from pointsman.cli.acting import named
+from pointsman.cli.acting import LONGEST_GRACE_S, named, span
 from pointsman.cli.stopping import heeding
 from pointsman.config import settings
 from pointsman.worker.worker import GRACE_S, Worker
 
 Concurrency = Annotated[int, typer.Option("--concurrency", min=1, max=64, metavar="N", help="Work on so many tasks at a time.")]
-Grace = Annotated[
-    float, typer.Option("--grace", min=0, metavar="SECONDS", help="How long tasks in work may take to end after SIGTERM or Ctrl-C.")
-]
+Grace = Annotated[float, typer.Option("--grace", metavar="SECONDS", help="How long tasks in work may take to end after SIGTERM or Ctrl-C.")]
 
 
 def worker(
@@ -33,7 +31,7 @@ def worker(
     its task back, counted as an error; what is not done --grace seconds after the signal is given back uncounted.
     """
     config = settings(work=work, db=db, json=json, **{"as": name})
-    by = named(config)
+    by, grace_s = named(config), span("--grace", grace, LONGEST_GRACE_S)
     told = SimpleQueue[int]()
     with working(config) as (pm, found), heeding(told.put):
         found.start(by, concurrency=concurrency)
@@ -41,7 +39,7 @@ def worker(
             _ready(found, by, pm.url, json=config.json)
             told.get()
         finally:
-            found.stop(grace)
+            found.stop(grace_s)
 
 
 def _ready(found: Worker, by: str, db: str, *, json: bool) -> None:

@@ -26,7 +26,8 @@ class Service:
     def stop(self, wait_s: float | None = None) -> bool:
         """Begin no further round, and wait for the one that runs; whether it ended in time."""
         self._stop.set()
-        self._thread.join(wait_s)
+        if self._thread.ident is not None:  # else it was never started
+            self._thread.join(wait_s)
         return not self._thread.is_alive()
 
     def _loop(self) -> None:

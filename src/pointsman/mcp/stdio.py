@@ -5,7 +5,6 @@ import os
 import select
 import signal
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import Any
@@ -15,13 +14,13 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from pointsman.engine.pointsman import Pointsman
-from pointsman.errors import Refused
 from pointsman.kernel.rules import Principal
 from pointsman.mcp.desk import DOOR, Desk
 from pointsman.mcp.message import unread
 from pointsman.mcp.seat import Held, Seat
 from pointsman.mcp.server import server
 from pointsman.worker.keeper import Keeper
+from pointsman.worker.leaving import give_back
 
 CLOSING_MS = 200
 
@@ -70,8 +69,7 @@ def listens(outgoing: int) -> bool:
 def give_back_all(pm: Pointsman, seat: Seat) -> None:
     """At the end of a connection, release what it still holds; the attempts are not counted."""
     for (name, id), epoch in (seat.held.epochs if seat.held else {}).items():
-        with suppress(Refused):
-            pm.release(id, by=Principal(name, auth=seat.auth), epoch=epoch, reason="the connection ended", counts=False)
+        give_back(pm, id, epoch, Principal(name, auth=seat.auth), "the connection ended", counts=False)
 
 
 async def run(made: Server[Any], wire: Wire) -> None:

@@ -102,7 +102,7 @@ class Runner:
         if task is None:
             return None
         if self.stopped is not None:
-            give_back(self.pm, task, self.by, STOPPED, counts=False)
+            self._return(task, STOPPED)
             return None
         return self._run(task, asked_at)
 
@@ -125,7 +125,7 @@ class Runner:
         try:
             command = Command(self.order.argv, self.order.environment(task), partial(events.put, None), self.order.stdout)
         except OSError as error:
-            give_back(self.pm, task, self.by, f"the command could not be started: {error}", counts=False)
+            self._return(task, f"the command could not be started: {error}")
             raise
         kept = self.keeper.keep(task, self.by, asked_at, events.put, self.order.lease_s)
         lost = self._until_ended(command)
@@ -156,8 +156,12 @@ class Runner:
 
     def _left(self, task: Task, end: End) -> Task | None:
         if self.stopped is not None:
-            return give_back(self.pm, task, self.by, STOPPED, counts=False)
+            return self._return(task, STOPPED)
         return leave(self.pm, task, self.by, f"the command {end}", well=end.well)
+
+    def _return(self, task: Task, reason: str) -> Task | None:
+        """Without an attempt: the command has nothing to do with it."""
+        return give_back(self.pm, task.id, task.epoch, self.by, reason, counts=False)
 
     def _seen(self, task: Task) -> Task:
         try:

@@ -20,7 +20,7 @@ from pointsman.engine.pointsman import Pointsman
 from pointsman.engine.service import Service
 from pointsman.errors import Refusal, invalid
 from pointsman.kernel.task import Task
-from pointsman.worker.keeper import Clock, Keeper, Kept
+from pointsman.worker.keeper import Clock, Keeper
 from pointsman.worker.leaving import give_back, leave
 
 log = logging.getLogger("pointsman")
@@ -46,30 +46,30 @@ class Work:
     """One task in a handler's hands. `lost` says why, once the lease is lost: what is proposed after that is refused."""
 
     def __init__(self, keeper: Keeper, task: Task, by: str, asked_at: float):
-        self.claimed = self.task = task
+        self.task = task
         self.lost: Refusal | None = None
-        self._keeper, self._by = keeper, by
-        self._kept: Kept = keeper.keep(task, by, asked_at, self._was_lost)
+        self._keeper, self._claimed, self._by = keeper, task, by
+        self._kept = keeper.keep(task, by, asked_at, self._was_lost)
 
     def propose(self, event: str, args: Mapping[str, Any] | None = None, *, idempotency_key: str | None = None) -> Done:
         """Propose an event as the owner, now. Refused is raised as everywhere."""
-        asked_at = self._keeper.clock()
+        asked_at, task = self._keeper.clock(), self.task
         self.task = self._keeper.pm.propose(
-            self.task.id, event, args, by=self._by, epoch=self.task.epoch, session=self.task.session, idempotency_key=idempotency_key
+            task.id, event, args, by=self._by, epoch=task.epoch, session=task.session, idempotency_key=idempotency_key
         )
         self._keeper.heard(self._kept, self.task, asked_at)
         return Done(self.task)
 
-    def end(self, reason: str, *, well: bool) -> None:
-        """Keep it no longer, and give back what is still held."""
+    def _end(self, reason: str, *, well: bool) -> None:
+        """Its handler is done: give back what is still held."""
         self._keeper.let_go(self._kept)
         if self.lost is None:
-            leave(self._keeper.pm, self.claimed, self._by, reason, well=well)
+            leave(self._keeper.pm, self._claimed, self._by, reason, well=well)
 
-    def give_up(self, reason: str) -> None:
+    def _give_up(self, reason: str) -> None:
         """Give it back, uncounted, while its handler still runs; what that proposes later is refused."""
         self._keeper.let_go(self._kept)
-        give_back(self._keeper.pm, self.claimed, self._by, reason, counts=False)
+        give_back(self._keeper.pm, self.task.id, self._claimed.epoch, self._by, reason, counts=False)
 
     def _was_lost(self, no: Refusal) -> None:
         self.lost = no
@@ -120,7 +120,7 @@ class Worker:
         self.keeper = Keeper(pm, self._clock)
 
     def start(self, by: str, *, concurrency: int = 1) -> None:
-        """Work until `stop`, with so many tasks at a time. Every handler's machine and state must be served."""
+        """Work until `stop`, once, with so many tasks at a time. Every handler's machine and state must be served."""
         keeper = self._bound()
         if faults := [fault for route in self.routes for fault in _faults(keeper.pm, route)]:
             raise invalid(*faults)
@@ -138,7 +138,7 @@ class Worker:
         for thread in self._threads:
             thread.stop(max(0.0, until - self._clock()))
         for work in list(self._working):
-            work.give_up("the worker was told to stop")
+            work._give_up("the worker was told to stop")
         self._bound().stop()
 
     def run_once(self, by: str, wait_s: float = 0.0) -> bool:
@@ -176,9 +176,9 @@ class Worker:
             route.handler(work)
         except (Exception, SystemExit) as error:
             log.exception("the handler of task %s failed", work.task.id)
-            work.end(f"the handler raised {type(error).__name__}: {error}", well=False)
+            work._end(f"the handler raised {type(error).__name__}: {error}", well=False)
         else:
-            work.end("the handler returned", well=True)
+            work._end("the handler returned", well=True)
         finally:
             self._working.discard(work)
 
