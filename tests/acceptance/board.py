@@ -1,4 +1,4 @@
-"""A board with a lease of one second, and the real commands that work on it."""
+"""A board with a lease of two seconds, and the real commands that work on it."""
 
 import subprocess
 import sys
@@ -14,6 +14,8 @@ from pointsman import Pointsman, Task
 from pointsman.app import machines
 
 PATIENCE_S = 30
+LONGER_S = 3.5
+"""Than the lease."""
 WORK = """
 import os
 import pathlib
@@ -25,7 +27,7 @@ from pointsman import Event, Machine, Outcome, State, Work, Worker, note, option
 class Jobs(Machine, name="jobs"):
     remark: str | None = note()
     todo = State(initial=True)
-    doing = State(lease=seconds(1))
+    doing = State(lease=seconds(2))
     in_review = State()
     done = State(final=True)
     dropped = State(final=True, outcome="failed")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.board import BEGUN, FINISH, PROPOSE, UNTIL_GO, Board, board, ended, gone, until
+from acceptance.board import BEGUN, FINISH, LONGER_S, PROPOSE, UNTIL_GO, Board, board, ended, gone, until
 from pointsman import Refused
 
 
@@ -26,7 +26,7 @@ def test_a_command_holds_its_task_longer_than_the_lease_and_moves_it_itself(jobs
     jobs.said("begun")
     task = json.loads(jobs.said("task"))
     assert (task["id"], task["state"], task["epoch"], task["session"]) == (id, "doing", 1, jobs.said("session"))
-    end = time.monotonic() + 2.5
+    end = time.monotonic() + LONGER_S
     while time.monotonic() < end:
         with pytest.raises(Refused, match="already_claimed"):
             jobs.pm.claim("jobs", by="worker-b", id=id)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from acceptance.board import Board, board, ended, gone, until
+from acceptance.board import LONGER_S, Board, board, ended, gone, until
 
 
 @pytest.fixture
@@ -56,11 +56,11 @@ def test_a_handler_that_raises_costs_an_attempt_and_not_the_worker(jobs: Board) 
 
 def test_it_drains_and_gives_back_what_is_not_done_in_time(jobs: Board) -> None:
     ids = [jobs.create() for _ in range(2)]
-    process = jobs.start("worker", "work.py", "--concurrency", "2", "--grace", "3")
+    process = jobs.start("worker", "work.py", "--concurrency", "2", "--grace", "6")
     for id in ids:
         jobs.said(f"begun-{id}")
     process.send_signal(signal.SIGTERM)
-    threading.Event().wait(1.5)
+    threading.Event().wait(LONGER_S)
     assert [jobs.pm.get(id).held for id in ids] == [True, True], "kept while it drains, longer than a lease"
     jobs.file(f"go-{ids[0]}").touch()
     assert ended(process)[0] == 0

@@ -12,7 +12,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -57,10 +56,10 @@ def rows(url: str) -> Rows:
         return {table: sorted(session.execute(f"SELECT * FROM {table}".encode()).fetchall(), key=repr) for table in tables}
 
 
-@pytest.fixture(params=["worker-b", ME], ids=["by another", "by a second session of its name"])
-def replaced(url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Replaced]:
+@pytest.fixture(scope="module", params=["worker-b", ME], ids=["by another", "by a second session of its name"])
+def replaced(request: pytest.FixtureRequest, shared_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replaced]:
     """The worker froze, its lease ran out, somebody took the task, the worker woke: its command is stopped by now."""
-    with board(tmp_path, url) as jobs:
+    with board(tmp_path_factory.mktemp("replaced"), shared_url) as jobs:
         id = jobs.create()
         process = jobs.run(f"trap 'exit 0' TERM; {BEGUN}; {UNTIL_GO}")
         command = int(jobs.said("begun"))
@@ -68,7 +67,7 @@ def replaced(url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterat
         process.send_signal(signal.SIGSTOP)
         taken = jobs.taken_over(id, request.param)
         jobs.pm.history(id)  # every entry has its number in the feed
-        before = rows(url)
+        before = rows(shared_url)
         process.send_signal(signal.SIGCONT)
         status, _, told = ended(process)
         assert (status, "lease_lost" in told, gone(command), taken.epoch) == (3, True, True, old.epoch + 1)
@@ -99,7 +98,7 @@ def takes_epoch(verb: Any) -> bool:
     return isinstance(verb, Bound) and "epoch" in inspect.signature(verb).parameters
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def served(replaced: Replaced) -> Iterator[Served]:
     server = start(replaced.jobs.url, str(replaced.jobs.work))
     yield server
