@@ -1,16 +1,18 @@
 """The verbs that ask for a change: create, claim, propose."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from itertools import count
+from math import inf
 from typing import Any
 
 from pointsman.engine import leases, past, pending
 from pointsman.engine import propose as units
 from pointsman.engine.decision import Deciding, Done, Pending
-from pointsman.engine.steps import Await, Pause, Read, Steps, Write, durable, verb
+from pointsman.engine.steps import Await, Read, Steps, Write, durable, verb
 from pointsman.engine.view import By, Id, View, task_named, typed
+from pointsman.engine.waiting import QUEUE_POLL_S, until
 from pointsman.errors import Refusal, Refused, StoreError, invalid
 from pointsman.kernel.case import Proposal
 from pointsman.kernel.lease import LONGEST, SHORTEST
@@ -18,10 +20,10 @@ from pointsman.kernel.retry import Cause
 from pointsman.kernel.task import Task
 from pointsman.kernel.terms import Terms
 from pointsman.store import proposals
+from pointsman.store.hints import of_queue, of_task
 from pointsman.types import SECOND, Duration, seconds
 
 LARGEST_PRIORITY = 1_000
-LOOK_S = 0.1
 
 
 class Proposing(View):
@@ -62,12 +64,11 @@ class Proposing(View):
         named = {"id": wanted.task, "states": list(states or ()), "expect_version": expect_version, "session": session}
         deciding = self.deciding(by, session, idempotency_key, {"verb": "claim", "machine": machine, "lease_s": lease_s, **named})
         proposal = Proposal("", {}, deciding.call.by, self.door.strict, session, expect_version=expect_version, lease=_lease(lease_s))
-        for look in range(round(wait_s / LOOK_S) + 1):
-            if look:
-                yield Pause(LOOK_S)
-            if task := (yield from self._told(deciding, "claim", durable(partial(units.claim, deciding, wanted, proposal)))):
-                return task
-        return None
+
+        def look() -> Steps[Task | None]:
+            return (yield from self._told(deciding, "claim", durable(partial(units.claim, deciding, wanted, proposal))))
+
+        return (yield from until(self.engine, of_queue(machine), look, wait_s, line=wanted, poll_s=QUEUE_POLL_S))
 
     @verb
     def propose(
@@ -166,18 +167,18 @@ class Proposing(View):
 
     def _elsewhere(self, proposal: Pending, wait_s: float | None) -> Steps[Done | None]:
         """The outcome of a proposal that another process works on; when that process is gone, this one takes over."""
-        looks = count() if wait_s is None else range(round(wait_s / LOOK_S) + 1)
-        for look in looks:
-            if look:
-                yield Pause(LOOK_S)
+
+        def look() -> Steps[Done | Future[Done] | None]:
             if done := (yield Read(partial(pending.settled, self.engine.registry, proposal.proposal))):
                 return done
             if (yield Read(lambda tx: proposals.is_abandoned(tx, proposal.proposal))):
                 found = yield Read(lambda tx: pending.examine(tx, self.engine.registry, proposal.proposal))
                 if found is not None and (yield Write(lambda tx: proposals.take(tx, proposal.proposal))):
-                    outcome = self.engine.settling.outcome(found)
-                    return None if outcome is None else (yield Await(outcome, wait_s))
-        return None
+                    return self.engine.settling.outcome(found)
+            return None
+
+        found = yield from until(self.engine, of_task(proposal.task), look, inf if wait_s is None else wait_s)
+        return (yield Await(found, wait_s)) if isinstance(found, Future) else found
 
     def _told(self, deciding: Deciding, event: str, steps: Steps[Any]) -> Steps[Any]:
         """Run the steps of a decision. A refusal proper goes to the log, beside the decision; one for stale content is

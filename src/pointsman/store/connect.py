@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 
 from pointsman.errors import StoreError
-from pointsman.store import migrate, statements
+from pointsman.store import migrate, news, statements
 from pointsman.store.database import Database, Probe
 from pointsman.store.sqlite import open_sqlite
 from pointsman.types import Instant
@@ -35,7 +35,8 @@ def connect(
     scheme = url.partition(":")[0]
     if scheme == "sqlite":
         loaded = statements.load(SQL, "sqlite")
-        return open_sqlite(url, statements=loaded, schema=migrate.migrations(SQL / "schema"), clock=clock, create=create, probe=probe)
+        steps = migrate.migrations(SQL / "schema")
+        return open_sqlite(url, statements=loaded, schema=steps, clock=clock, create=create, probe=probe, since=news.since)
     if scheme in ("postgresql", "postgres"):
         return _postgres(url, None if server_clock else clock, create, probe)
     raise StoreError("store_unavailable", "a database is named sqlite:///PATH or postgresql://USER@HOST/NAME")
