@@ -9,6 +9,7 @@ from pathlib import Path
 from bench import flat, growth, python_api, rivals, stream, tools, waiting
 from bench.table import Effort, Line, machine, render
 
+PEERS = "<!-- peers -->"
 EXPLAINED = Path(__file__).with_name("explained.md")
 
 
@@ -26,7 +27,7 @@ def main() -> None:
     if options.write:
         command = "make bench" + (" QUICK=1" if options.quick else "")
         head = f"# Benchmarks\n\nPrinted by `{command}` on {date.today()}, on: {where}."
-        options.write.write_text(f"{head}\n\n{table}\n\n{EXPLAINED.read_text()}")
+        options.write.write_text(f"{head}\n\n{table}\n\n{EXPLAINED.read_text()}{beside_others(options.write)}")
 
 
 def measure(folder: Path, effort: Effort) -> list[Line]:
@@ -44,6 +45,12 @@ def measure(folder: Path, effort: Effort) -> list[Line]:
         print(f"measuring {name}…", flush=True)
         lines += group()
     return lines
+
+
+def beside_others(page: Path) -> str:
+    """What `python -m bench.peers` has written at the end of a page."""
+    found = page.read_text().partition(PEERS) if page.exists() else ("", "", "")
+    return f"\n{PEERS}{found[2]}" if found[1] else ""
 
 
 def _disk() -> str | None:

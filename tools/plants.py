@@ -148,4 +148,17 @@ PLANTS: tuple[Plant, ...] = (
         ("tests/worker/test_keeper.py",),
         (("return self.capped if self.owed_since is None else now - self.owed_since >= self.part_s", "return self.capped"),),
     ),
+    Plant(
+        "a copy that is open before it was verified",
+        ("tests/promises/test_p05_a_copy_arrives_whole.py::test_a_copy_that_was_killed_says_so_and_is_refused_until_copied_anew",),
+        (
+            ('    told("verifying", 0)\n', '    writing.finish()\n    told("verifying", 0)\n'),
+            ("    if report.ok:\n        writing.finish()\n", ""),
+        ),
+    ),
+    Plant(
+        "a pruned task whose live row nobody vouches for",
+        ("tests/promises/test_p05_history_is_gapless_and_cannot_be_altered.py",),
+        (("    if not pruned.vouches_for(stored):", "    if pruned.version != stored.task.version:"),),
+    ),
 )

@@ -11,10 +11,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from pointsman.config import Config
+from pointsman.engine.chance import wall_clock
 from pointsman.engine.door import Door
 from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import DefinitionError, invalid
 from pointsman.kernel.authoring import Machine
+from pointsman.store.connect import Migrated, migrate_to_newest
 from pointsman.worker.worker import Worker
 
 if TYPE_CHECKING:
@@ -57,6 +59,11 @@ def _worker(work: Path, module: ModuleType) -> Worker:
     if found[0].keeper is not None:
         raise WorkFileError(work, "gives its worker a database; write `worker = Worker()`, the command brings the database")
     return found[0]
+
+
+def migrated(config: Config, *, create: bool) -> Migrated:
+    """The configured database at the newest schema, and what that took. No work file is read."""
+    return migrate_to_newest(config.db, clock=wall_clock, create=create)
 
 
 def served(pm: Pointsman) -> "Service":

@@ -13,12 +13,13 @@ from contextlib import suppress
 from pointsman import Event, Machine, Pointsman, Refused, State, Task, Tasks, Verdict, check, note, owner
 from pointsman.engine.chance import wall_clock
 from pointsman.errors import Refusal
-from pointsman.store import news, proposals
+from pointsman.store import news, proposals, pruning
 from pointsman.store import refusals as refusals_kept
 from pointsman.store.snapshots import EVERY
 from pointsman.testing import FakeClock
-from pointsman.types import seconds
+from pointsman.types import hours, seconds
 
+TEN_YEARS = hours(24 * 3652)
 DRAFT = "Release notes: the scheduler now shares its queue between six agents without double claims."
 
 
@@ -119,6 +120,16 @@ def long_history(pm: Pointsman) -> None:
     acknowledged(pm.release(task.id, by="w", epoch=task.epoch))
 
 
+def pruned(pm: Pointsman) -> None:
+    """Nothing is so old, but a task that nobody was told of loses its payloads."""
+    task = pm.create("tasks", {"title": "t", "brief": "b"}, by="ann")
+    task = pm.claim("tasks", by="w", id=task.id)
+    assert task is not None
+    pm.propose(task.id, "fail", by="w", epoch=task.epoch)
+    assert pm.prunable(TEN_YEARS) == pm.prune(TEN_YEARS, payloads=True)
+    assert pm.engine.db.run(lambda tx: pruning.drop(tx, [task.id])) == 1
+
+
 def reading(pm: Pointsman) -> None:
     pm.engine.db.read(lambda tx: (news.since(tx, None), news.since(tx, 0)))
     for order in ("created_at", "updated_at", "priority"):
@@ -158,6 +169,7 @@ def main(url: str, crash_point: str) -> None:
         an_empty_queue(pm, name)
         refusals(pm)
         long_history(pm)
+        pruned(pm)
         assert pm.verify().ok
 
 
