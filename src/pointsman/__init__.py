@@ -12,6 +12,7 @@ from pointsman.kernel.rules import Principal, contributor, owner, person, role
 from pointsman.kernel.task import Task
 from pointsman.kernel.verdict import Verdict
 from pointsman.types import hours, minutes, seconds
+from pointsman.worker.worker import Outcome, Work, Worker
 
 __all__ = [
     "DefinitionError",
@@ -19,6 +20,7 @@ __all__ = [
     "Event",
     "Machine",
     "NonBlank",
+    "Outcome",
     "Pointsman",
     "Principal",
     "Refused",
@@ -29,6 +31,8 @@ __all__ = [
     "Task",
     "Tasks",
     "Verdict",
+    "Work",
+    "Worker",
     "always",
     "check",
     "computed",

@@ -67,6 +67,13 @@ def unset_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("POINTSMAN_")}
 
 
+def handed_on(config: Config, name: str) -> dict[str, str]:
+    """The environment of this process, for a command that it starts: what `pointsman` there needs to find the same board
+    and to act under the same name is set."""
+    ours = {"POINTSMAN_DB": config.db, "POINTSMAN_AS": name} | ({"POINTSMAN_WORK": str(config.work)} if config.work else {})
+    return {**os.environ, **ours}
+
+
 def load(flags: Mapping[str, Any], env: Mapping[str, str], cwd: Path) -> Config:
     source = find(cwd)
     wanted = {key: value for key, value in flags.items() if value is not None}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from pointsman.app import WorkFileError
-from pointsman.cli import audit, bench, db, demo, health, hold, init, machine, mcp, output, serve, task
+from pointsman.cli import audit, bench, db, demo, health, hold, init, machine, mcp, output, running, serve, task, worker
 from pointsman.config import settings
 from pointsman.errors import CODES, FAILED, USAGE, DefinitionError, Refusal, Refused
 
@@ -26,6 +26,12 @@ app.command("demo", short_help="Run the main job on a temporary database, told s
 app.command("init", short_help="Write a machine to start from, settings, a database and an agent's configuration.")(init.init)
 app.command("serve")(serve.serve)
 app.command("mcp", short_help="Serve the machines to an agent over MCP on standard input and output.")(mcp.mcp)
+app.command(
+    "run",
+    short_help="Run a command with each task that waits, and keep its lease meanwhile.",
+    context_settings={"allow_interspersed_args": False},
+)(running.run)
+app.command("worker", short_help="Call the functions of a work file with the tasks that wait.")(worker.worker)
 app.add_typer(task.app, name="task")
 app.add_typer(hold.app, name="hold")
 app.add_typer(machine.app, name="machine")

@@ -6,11 +6,10 @@ import typer
 
 from pointsman.app import opened
 from pointsman.cli import holding, looking, options
-from pointsman.cli.acting import named, told
+from pointsman.cli.acting import named, served, told
 from pointsman.cli.arguments import arguments
 from pointsman.config import settings
-from pointsman.engine.pointsman import Pointsman
-from pointsman.errors import Refusal, Refused, invalid
+from pointsman.errors import Refusal, Refused
 from pointsman.kernel.rules import ANONYMOUS, Principal
 
 app = typer.Typer(help="Create tasks, claim them, propose events, read tasks and their history.", rich_markup_mode=None)
@@ -63,7 +62,7 @@ def create(
     """
     config = settings(db=db, work=work, json=json, **{"as": name})
     with opened(config) as pm:
-        machine = _machine(pm, machine)
+        machine = served(pm, machine)
         fields = arguments(arg, pm.machines.get(machine))
         by = config.name or Principal(ANONYMOUS, kind="person", auth="open")
         task = pm.create(
@@ -104,7 +103,7 @@ def claim(
     config = settings(db=db, work=work, json=json, **{"as": name})
     by = named(config)
     with opened(config) as pm:
-        machine = pm.get(id).machine if id else _machine(pm, machine)
+        machine = pm.get(id).machine if id else served(pm, machine)
         task = pm.claim(machine, by=by, id=id, expect_version=expect_version, idempotency_key=idempotency_key)
         if task is None:
             raise Refused(Refusal("nothing_to_claim", f"no task of {machine} waits"))
@@ -152,12 +151,6 @@ def propose(
             wait_s=wait,
         )
         told(pm, config, f"dry run, nothing changed: {event} would be accepted" if dry_run else f"{event} accepted", task)
-
-
-def _machine(pm: Pointsman, named: str | None) -> str:
-    if named is None and len(pm.machines) != 1:
-        raise invalid(("--machine", f"several machines are served; name one of {', '.join(sorted(pm.machines))}"))
-    return named or next(iter(pm.machines))
 
 
 app.command("renew", short_help="Hold a task for longer.")(holding.renew)

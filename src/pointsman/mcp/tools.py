@@ -72,7 +72,7 @@ def toolbox(machines: Mapping[str, Definition], seating: Seating) -> dict[str, T
 
 def _reading(machines: Mapping[str, Definition], seating: Seating) -> Iterator[Tool]:
     by = arguments.named_by(seating, required=False)
-    states = dict.fromkeys(state.name for definition in machines.values() for state in definition.states)
+    states = _states(machines)
     listing = {
         "view": optional(one_of(arguments.VIEWS), "open (the default): not in a final state; mine: owned by you and open; all."),
         **arguments.machine(machines, required=False),
@@ -100,6 +100,10 @@ def _reading(machines: Mapping[str, Definition], seating: Seating) -> Iterator[T
     yield Tool("get_task", "get", words.GET, arguments.strict(getting | by), shape.TASK_ANSWER, reads=True)
     yield Tool("wait_task", "wait", words.WAIT, arguments.strict(waiting | by), shape.TASK_ANSWER, reads=True)
     yield Tool("get_proposal", "proposal", words.PROPOSAL, arguments.strict(proposal | by), shape.PROPOSAL_ANSWER, reads=True)
+
+
+def _states(machines: Mapping[str, Definition]) -> list[str]:
+    return list(dict.fromkeys(state.name for definition in machines.values() for state in definition.states))
 
 
 def _create(machines: Mapping[str, Definition], seating: Seating) -> Tool:
@@ -136,6 +140,14 @@ def _claim(machines: Mapping[str, Definition], seating: Seating) -> Tool:
     properties = {
         **arguments.machine(machines, required=len(machines) > 1),
         "task_id": optional(arguments.TASK_ID, "This task; without it, the first that waits."),
+        "states": optional(
+            {"type": "array", "minItems": 1, "items": one_of(_states(machines))},
+            "Only tasks that wait in one of these states; else those that are new, and those whose owner let them lie.",
+        ),
+        "wait_s": optional(
+            {"type": "number", "minimum": 0, "maximum": arguments.LONGEST_WAIT_S},
+            "When none waits, look for one for so many seconds before you are told nothing_to_claim.",
+        ),
         "lease_s": arguments.LEASE_S,
         "expect_version": arguments.EXPECT,
         **(
@@ -158,7 +170,7 @@ def _keeping(seating: Seating) -> Iterator[Tool]:
         "error": optional({"type": "boolean"}, "True when the work failed: the task rests before it is tried again."),
     }
     back = {**mine, **said, "idempotency_key": arguments.KEY, **by}
-    yield Tool("renew_lease", "renew", words.RENEW, arguments.strict(longer), shape.TASK_ANSWER, repeatable=True)
+    yield Tool("renew_lease", "renew", words.renew(holds=seating.holds), arguments.strict(longer), shape.TASK_ANSWER, repeatable=True)
     yield Tool("release_task", "release", words.RELEASE, arguments.strict(back), shape.TASK_ANSWER, repeatable=True)
 
 
