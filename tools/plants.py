@@ -48,6 +48,21 @@ PLANTS: tuple[Plant, ...] = (
         ),
     ),
     Plant(
+        "a wake-up that comes during the look is forgotten",
+        ("tests/promises/test_p22_wake_ups_are_hints.py",),
+        (
+            (
+                "            hint = place.listen()\n            found = yield from look()\n",
+                "            found = yield from look()\n            hint = place.listen()\n",
+            ),
+        ),
+    ),
+    Plant(
+        "who leaves a line tells nobody",
+        ("tests/store/test_hints.py",),
+        (("            hints = _next([line])\n", "            hints = _next([])\n"),),
+    ),
+    Plant(
         "an approval that ignores the digest it was shown",
         ("tests/kernel/test_decide.py",),
         (("if proposal.shown is not None and proposal.shown != task.digest:", "if False:"),),

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pointsman import Event, Machine, Pointsman, Refused, State, Task, Tasks, Verdict, check, note, owner
 from pointsman.engine.chance import wall_clock
 from pointsman.errors import Refusal
-from pointsman.store import proposals, pruning
+from pointsman.store import news, proposals, pruning
 from pointsman.store import refusals as refusals_kept
 from pointsman.store.snapshots import EVERY
 from pointsman.testing import FakeClock
@@ -103,6 +103,7 @@ def an_abandoned_check(pm: Pointsman, name: str, later: Pointsman) -> None:
     kept = pm.engine.db.read(lambda tx: proposals.pending(tx, task.id))
     assert kept is not None
     pm.engine.db.run(lambda tx: proposals.keep(tx, kept.id))
+    assert not pm.engine.db.read(lambda tx: proposals.is_abandoned(tx, kept.id))
     later.engine.settling.take_over()
     with suppress(Refused):
         pm.propose(task.id, "finish", {"text": "right "}, by="w", epoch=task.epoch, idempotency_key=f"{task.id}-6")
@@ -130,6 +131,7 @@ def pruned(pm: Pointsman) -> None:
 
 
 def reading(pm: Pointsman) -> None:
+    pm.engine.db.read(lambda tx: (news.since(tx, None), news.since(tx, 0)))
     for order in ("created_at", "updated_at", "priority"):
         for is_open in (True, False):
             pm.list(order=order, open=is_open)

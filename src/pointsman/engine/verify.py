@@ -125,7 +125,7 @@ def _live(tx: Tx, row: Row, task: Task, head: str) -> Broken | None:
     if published is None:
         return Broken("its machine version was never published", task.id, task.version)
     final = published.definition.state[task.state].final
-    expected = tasks.columns(task, final=final, head=head) | {"key": row[0], "place": tasks.place(task)}
+    expected = tasks.columns(task, final=final, head=head) | {"key": row[0], "blockers": 0}
     for name, value in zip((*tasks.COLUMNS, "final", "place"), row, strict=True):
         if name != "lease_until" and value != expected[name]:
             return Broken(f"the live row's {name} is not what history says", task.id, task.version)

@@ -24,9 +24,10 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "machines": _columns(covered="name version digest form functions published_at hash"),
     "tasks": _columns(
         covered="id machine machine_version state version revision digest fields owner owner_root session epoch priority evidence "
-        "contributors decisions created_by created_at updated_at head",
-        derived="key final place",
-        volatile="lease_until",
+        "contributors decisions created_by created_at updated_at head since deadline run_at tags needs dedupe_key parent blocked_by "
+        "attempts parked",
+        derived="key final place blockers",
+        volatile="lease_until ready wake_at",
     ),
     "entries": _columns(
         covered="version at kind event from_state to_state by session door auth epoch payload_digest request_key request_digest "

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 
 from pointsman.errors import StoreError
-from pointsman.store import copying, migrate, statements
+from pointsman.store import copying, migrate, news, statements
 from pointsman.store.database import Database, Probe
 from pointsman.store.sqlite import open_sqlite
 from pointsman.store.statements import Statement
@@ -67,8 +67,8 @@ def migrate_to_newest(url: str, *, clock: Callable[[], Instant], create: bool) -
 def _open(url: str, clock: Callable[[], Instant], server_clock: bool, create: bool, probe: Probe | None) -> Database:
     scheme = url.partition(":")[0]
     if scheme == "sqlite":
-        schema = migrate.migrations(SQL / "schema")
-        return open_sqlite(url, statements=_statements("sqlite"), schema=schema, clock=clock, create=create, probe=probe)
+        loaded, schema = _statements("sqlite"), migrate.migrations(SQL / "schema")
+        return open_sqlite(url, statements=loaded, schema=schema, clock=clock, create=create, probe=probe, since=news.since)
     if scheme in ("postgresql", "postgres"):
         return _postgres(url, None if server_clock else clock, create, probe)
     raise StoreError("store_unavailable", "a database is named sqlite:///PATH or postgresql://USER@HOST/NAME")

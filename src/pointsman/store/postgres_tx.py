@@ -6,7 +6,7 @@ from typing import Any
 from psycopg import Cursor
 
 from pointsman.store.binding import ANSWERS, PLAIN, ended, refuse_misfits
-from pointsman.store.database import Probe, Row
+from pointsman.store.database import Probe, Row, Topic
 from pointsman.store.postgres_statements import Spelled
 from pointsman.types import Instant
 
@@ -17,7 +17,7 @@ class Transaction:
     """The `Tx` of one unit. Its time is read when it is first asked for: after the statement that waits for a row, and
     not in it, or it would be older than the wait."""
 
-    __slots__ = ("_clock", "_cursor", "_execute", "_now", "_statements")
+    __slots__ = ("_clock", "_cursor", "_execute", "_now", "_statements", "news")
 
     def __init__(self, cursor: Cursor[Row], statements: Mapping[str, Spelled], clock: Callable[[], Instant]):
         self._cursor = cursor
@@ -25,6 +25,7 @@ class Transaction:
         self._statements = statements
         self._clock = clock
         self._now: Instant | None = None
+        self.news: set[Topic] = set()
 
     @property
     def now(self) -> Instant:

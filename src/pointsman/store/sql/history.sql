@@ -106,3 +106,16 @@ FROM payloads AS p
 LEFT JOIN entries AS e ON e.key = p.entry
 WHERE p.entry > :after AND p.entry <= :upto AND e.key IS NULL
 ORDER BY what, key;
+
+-- name: last_entry :one
+SELECT coalesce(max(key), 0) AS key
+FROM entries;
+
+-- name: changes_after :many
+-- Which tasks moved, and whether one may have left something to be taken.
+SELECT e.key, t.id, t.machine, CASE WHEN t.final = 1 OR t.owner IS NULL THEN 1 ELSE 0 END AS opens
+FROM entries AS e
+JOIN tasks AS t ON t.key = e.task
+WHERE e.key > :after
+ORDER BY e.key
+LIMIT :limit;

@@ -26,6 +26,18 @@ FROM held;
 -- Something to write, so that this COMMIT waits for a synchronous standby, and with it for all that was committed before.
 SELECT pg_logical_emit_message(true, 'pointsman', '') AS position;
 
+-- name: settle_relay :one
+-- A wake-up may be lost, so it need not wait for a disk. The name is for whoever looks at a server's sessions.
+SELECT
+    set_config('synchronous_commit', 'off', false) AS synchronous_commit,
+    set_config('application_name', 'pointsman-wake-ups', false) AS application_name;
+
+-- name: listen :none
+LISTEN pointsman;
+
+-- name: notify :one
+SELECT pg_notify('pointsman', :message) AS told;
+
 -- name: take_schema :none
 -- One process at a time looks at the schema and moves it forward.
 SELECT pg_advisory_xact_lock(1347373391, 1) AS taken;

@@ -1,4 +1,4 @@
--- What was pruned, and the mark of a database that a copy is still being written into, as sql/schema/003_moving.sql.
+-- What was pruned, and the mark of a database that a copy is still being written into, as sql/schema/004_moving.sql.
 
 CREATE TABLE prunings (
     number bigint PRIMARY KEY CHECK (number >= 1),
