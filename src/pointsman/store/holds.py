@@ -57,8 +57,8 @@ def find(tx: Tx, hold_id: str) -> Hold | None:
 
 
 def in_use(tx: Tx) -> tuple[Hold, ...]:
-    """The holds that may bear on a decision now."""
-    return tuple(_read(row).hold for row in tx("holds_in_use", now=tx.now))
+    """The holds that may bear on a decision now, in the order in which they are locked."""
+    return tuple(sorted((_read(row).hold for row in tx("holds_in_use", now=tx.now)), key=lambda hold: hold.id))
 
 
 def lift(tx: Tx, hold: Hold, by: str, at: Instant) -> Hold | None:
@@ -76,4 +76,4 @@ def pace(tx: Tx, hold: Hold, now: Instant) -> bool:
 
 
 def after(tx: Tx, last: str | None, limit: int) -> list[Kept]:
-    return [_read(row) for row in tx("holds_after", after=last, limit=limit)]
+    return [_read(row) for row in tx("holds_after", after=last or "", limit=limit)]

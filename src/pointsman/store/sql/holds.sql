@@ -18,7 +18,7 @@ WHERE id = :id
 SELECT id, machine, event, state, tag, reason, begins, until, release_per_s, placed_by, placed_at, lifted_by, lifted_at, next_at, hash, read_until
 FROM holds
 WHERE read_until > :now
-ORDER BY id;
+ORDER BY read_until, id;
 
 -- name: lift_hold :one?
 -- End a hold, unless somebody has.
@@ -38,6 +38,6 @@ RETURNING id;
 -- Every hold, oldest first.
 SELECT id, machine, event, state, tag, reason, begins, until, release_per_s, placed_by, placed_at, lifted_by, lifted_at, next_at, hash, read_until
 FROM holds
-WHERE id > :after OR :after IS NULL
+WHERE id > :after
 ORDER BY id
 LIMIT :limit;
