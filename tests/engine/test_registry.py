@@ -30,7 +30,8 @@ def url(tmp_path: Path) -> str:
 
 def test_a_verb_shows_what_it_takes(url: str) -> None:
     with Pointsman(url) as pm:
-        assert list(inspect.signature(pm.create).parameters) == ["machine", "fields", "by", "priority", "idempotency_key"]
+        taken = ["machine", "fields", "by", "priority", "tags", "needs", "run_at", "idempotency_key"]
+        assert list(inspect.signature(pm.create).parameters) == taken
         assert (pm.create.__name__, (pm.create.__doc__ or "")[:13]) == ("create", "Create a task")
 
 

@@ -16,6 +16,24 @@ from pointsman.kernel.rules import ANONYMOUS, Principal
 app = typer.Typer(help="Create tasks, claim them, propose events, read tasks and their history.", rich_markup_mode=None)
 
 Priority = Annotated[int, typer.Option("--priority", metavar="N", help="Higher goes first.")]
+Tags = Annotated[list[str] | None, options.flag("--tag", metavar="NAME", help="What the task is called; repeatable.")]
+Needs = Annotated[list[str] | None, options.flag("--need", metavar="NAME", help="What a claimer must be able to do; repeatable.")]
+RunAt = Annotated[
+    str | None, options.flag("--run-at", metavar="TIME", help="Not given to anybody before it, such as 2026-01-31T12:00:00Z.")
+]
+OfTags = Annotated[list[str] | None, options.flag("--tag", metavar="NAME", help="Only a task with this tag; several: with all of them.")]
+Capabilities = Annotated[
+    list[str] | None,
+    options.flag("--capability", metavar="NAME", help="What you are able to do; repeatable. You get no task that needs anything else."),
+]
+States = Annotated[
+    list[str] | None,
+    options.flag("--state", metavar="STATE", help="A task in this state; several: in one of them. Default: one that begins, or lapsed."),
+]
+WaitSeconds = Annotated[float, options.flag("--wait-s", metavar="S", help="Wait so long for one when none is there.")]
+LeaseSeconds = Annotated[
+    float | None, options.flag("--lease-s", metavar="S", help="Hold it so long without a call; else the state's time.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be decided; change nothing and run no check.")]
 ClaimId = Annotated[str | None, options.argument(metavar="ID", help="The task to take. Default: the next that waits.")]
 Wait = Annotated[
@@ -30,6 +48,9 @@ def create(
     arg: options.Args = None,
     machine: options.Machine = None,
     priority: Priority = 0,
+    tag: Tags = None,
+    need: Needs = None,
+    run_at: RunAt = None,
     name: options.As = None,
     idempotency_key: options.IdempotencyKey = None,
     db: options.Db = None,
@@ -45,7 +66,7 @@ def create(
         machine = _machine(pm, machine)
         fields = arguments(arg, pm.machines.get(machine))
         by = config.name or Principal(ANONYMOUS, kind="person", auth="open")
-        task = pm.create(machine, fields, by=by, priority=priority, idempotency_key=idempotency_key)
+        task = pm.create(machine, fields, by=by, priority=priority, tags=tag, needs=need, run_at=run_at, idempotency_key=idempotency_key)
         told(pm, config, "created", task)
 
 
@@ -54,6 +75,11 @@ def claim(
     id: ClaimId = None,
     name: options.As = None,
     machine: options.Machine = None,
+    tag: OfTags = None,
+    capability: Capabilities = None,
+    state: States = None,
+    wait_s: WaitSeconds = 0,
+    lease_s: LeaseSeconds = None,
     expect_version: options.ExpectVersion = None,
     idempotency_key: options.IdempotencyKey = None,
     db: options.Db = None,
@@ -68,7 +94,18 @@ def claim(
     by = named(config)
     with opened(config) as pm:
         machine = pm.get(id).machine if id else _machine(pm, machine)
-        task = pm.claim(machine, by=by, id=id, expect_version=expect_version, idempotency_key=idempotency_key)
+        task = pm.claim(
+            machine,
+            by=by,
+            id=id,
+            states=state,
+            tags=tag,
+            capabilities=capability,
+            expect_version=expect_version,
+            lease_s=lease_s,
+            wait_s=wait_s,
+            idempotency_key=idempotency_key,
+        )
         if task is None:
             raise Refused(Refusal("nothing_to_claim", f"no task of {machine} waits"))
         told(pm, config, "claimed", task)

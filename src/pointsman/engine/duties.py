@@ -1,4 +1,5 @@
-"""What a running server does beside answering: number the feed, and take over proposals whose process died.
+"""What a running server does beside answering: number the feed, bring tasks whose time has come into the line, and take over
+proposals whose process died.
 
 Each duty is a loop with one home: `run_once` does the work and is what tests call; a thread repeats it.
 """
@@ -6,10 +7,13 @@ Each duty is a loop with one home: `run_once` does the work and is what tests ca
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 
+from pointsman.engine import claim
 from pointsman.engine.view import Engine
 from pointsman.errors import Refused
-from pointsman.store import feed
+from pointsman.store import feed, limits, tasks
+from pointsman.store.database import Tx
 
 log = logging.getLogger("pointsman")
 
@@ -49,6 +53,7 @@ class Duties:
     def __init__(self, engine: Engine):
         self._services = (
             Service("sequencer", lambda: number(engine), period_s=0.1),
+            Service("waking", lambda: wake(engine), period_s=1),
             Service("settling", lambda: engine.settling.take_over() > 0, period_s=0.5),
         )
         for service in self._services:
@@ -62,3 +67,15 @@ class Duties:
 def number(engine: Engine) -> bool:
     """Number a batch; True when there may be more."""
     return engine.db.read(feed.waits) and engine.db.run(feed.number) == feed.BATCH
+
+
+def wake(engine: Engine) -> bool:
+    """Bring a batch of tasks that time has made claimable into the line, and forget a batch of uses that no limit counts any
+    more; True when there may be more."""
+    woken = [engine.db.run(partial(claim.wake, machine)) for machine in engine.registry.newest if engine.db.read(partial(_due, machine))]
+    forgotten = engine.db.read(limits.ended) and engine.db.run(limits.forget) == limits.BATCH
+    return any(woken) or forgotten
+
+
+def _due(machine: str, tx: Tx) -> bool:
+    return tasks.due(tx, machine)

@@ -1,41 +1,55 @@
 """The verbs that ask for a change: create, claim, propose."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Any
 
+from pointsman.engine import claim as claims
 from pointsman.engine import leases, past, pending
 from pointsman.engine import propose as units
+from pointsman.engine.claim import Look, Wanted
 from pointsman.engine.decision import Deciding, Done, Pending
 from pointsman.engine.steps import Await, Pause, Read, Steps, Write, durable, verb
+from pointsman.engine.terms import names
+from pointsman.engine.terms import terms as read_terms
 from pointsman.engine.view import By, Id, View, task_named, typed
 from pointsman.errors import Refusal, Refused, StoreError, invalid
 from pointsman.kernel.case import Proposal
 from pointsman.kernel.lease import LONGEST, SHORTEST
 from pointsman.kernel.retry import Cause
 from pointsman.kernel.task import Task
-from pointsman.kernel.terms import Terms
 from pointsman.store import proposals
-from pointsman.types import SECOND, Duration, seconds
+from pointsman.types import SECOND, Duration, Instant, seconds
 
-LARGEST_PRIORITY = 1_000
+Names = Sequence[str] | Set[str]
 LOOK_S = 0.1
 
 
 class Proposing(View):
     @verb
     def create(
-        self, machine: str, fields: Mapping[str, Any], *, by: By, priority: int = 0, idempotency_key: str | None = None
+        self,
+        machine: str,
+        fields: Mapping[str, Any],
+        *,
+        by: By,
+        priority: int = 0,
+        tags: Names | None = None,
+        needs: Names | None = None,
+        run_at: Instant | str | None = None,
+        idempotency_key: str | None = None,
     ) -> Steps[Task]:
-        """Create a task on the newest version of a machine, from the fields that no event sets."""
-        typed(("machine", machine, str), ("fields", fields, dict), ("priority", priority, int))
-        if not -LARGEST_PRIORITY <= priority <= LARGEST_PRIORITY:
-            raise invalid(("priority", f"must be from {-LARGEST_PRIORITY} to {LARGEST_PRIORITY}"))
+        """Create a task on the newest version of a machine, from the fields that no event sets.
+
+        `tags` are what it is called, `needs` what a claimer must be able to do to be given it, `run_at` (µs, or RFC 3339)
+        when it may begin. A higher `priority` goes ahead: one step is worth a minute of waiting."""
+        typed(("machine", machine, str), ("fields", fields, dict))
+        terms = read_terms(priority, tags, needs, run_at)
         asked = {"verb": "create", "machine": machine, "fields": fields, "priority": priority}
-        deciding = self.deciding(by, None, idempotency_key, asked)
-        terms = Terms(priority)
+        placed = {"tags": list(terms.tags), "needs": list(terms.needs), "run_at": terms.run_at}
+        deciding = self.deciding(by, None, idempotency_key, asked | given(placed))
         return (yield from self._told(deciding, "create", durable(partial(units.create, deciding, machine, fields, terms))))
 
     @verb
@@ -46,6 +60,8 @@ class Proposing(View):
         by: By,
         id: Id | None = None,
         states: Sequence[str] | None = None,
+        tags: Names | None = None,
+        capabilities: Names | None = None,
         expect_version: int | None = None,
         session: str | None = None,
         lease_s: float | None = None,
@@ -54,18 +70,27 @@ class Proposing(View):
     ) -> Steps[Task | None]:
         """Take the task with this id, or the first that waits; None when none does, even after `wait_s` seconds.
 
-        What waits are unowned tasks in the initial state and tasks whose owner's lease ran out, or both in `states`.
+        What waits are unowned tasks in the initial state and tasks whose owner's lease ran out, or both in `states`; those
+        that have all of `tags`, and need nothing but `capabilities`. The first is the one that may run longest, a step of
+        priority worth a minute. One that a guard, a limit or a hold keeps back is passed over.
         `lease_s` is how long to hold it without a call, the state's own time if not said."""
         numbers = (("expect_version", expect_version, int | None), ("wait_s", wait_s, float | int))
         typed(("machine", machine, str), ("states", states, list | tuple | None), *numbers)
-        wanted = units.Wanted(machine, None if id is None else task_named(id), None if states is None else tuple(states))
+        chosen = {"tags": list(names("tags", tags)), "capabilities": list(names("capabilities", capabilities))}
+        wanted = Wanted(
+            machine,
+            None if id is None else task_named(id),
+            None if states is None else tuple(states),
+            **{name: frozenset(several) for name, several in chosen.items()},
+        )
         named = {"id": wanted.task, "states": list(states or ()), "expect_version": expect_version, "session": session}
-        deciding = self.deciding(by, session, idempotency_key, {"verb": "claim", "machine": machine, "lease_s": lease_s, **named})
+        asked = {"verb": "claim", "machine": machine, "lease_s": lease_s, **named, **given(chosen)}
+        deciding = self.deciding(by, session, idempotency_key, asked)
         proposal = Proposal("", {}, deciding.call.by, self.door.strict, session, expect_version=expect_version, lease=_lease(lease_s))
         for look in range(round(wait_s / LOOK_S) + 1):
             if look:
                 yield Pause(LOOK_S)
-            if task := (yield from self._told(deciding, "claim", durable(partial(units.claim, deciding, wanted, proposal)))):
+            if task := (yield from self._told(deciding, "claim", _claimed(deciding, wanted, proposal))):
                 return task
         return None
 
@@ -195,6 +220,23 @@ class Proposing(View):
             stale = refused.refusal
         changed = yield Read(partial(past.what_changed, self.engine.registry, stale))
         raise Refused(replace(stale, failed=changed))
+
+
+def _claimed(deciding: Deciding, wanted: Wanted, proposal: Proposal) -> Steps[Done | None]:
+    """One task by its id, or look for the next until a look has an answer."""
+    if wanted.task is not None:
+        return (yield from durable(partial(claims.claim, deciding, wanted, proposal)))
+    answer: Done | Look | None = Look.FIRST
+    while isinstance(answer, Look):
+        if answer is Look.WOKEN and (yield Write(partial(claims.wake, wanted.machine))):
+            answer = Look.AGAIN
+        answer = yield from durable(partial(claims.claim_next, deciding, wanted, proposal, answer))
+    return answer
+
+
+def given(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Those members of a request that were given: whoever leaves a new one out asks what was asked before there was one."""
+    return {name: value for name, value in members.items() if value not in (None, [])}
 
 
 def _cause(*, counts: bool, error: bool) -> Cause:

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 
+from pointsman.engine import limits
 from pointsman.engine.door import Call
 from pointsman.errors import StoreError
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.chain import FORMAT, GENESIS, Link, canonical, link_hash, payload_digest
 from pointsman.kernel.decide import Accept
-from pointsman.store import history, requests, snapshots, tasks
+from pointsman.kernel.definition import Definition
+from pointsman.kernel.task import Task
+from pointsman.store import history, lanes, requests, snapshots, tasks
 from pointsman.store.database import Tx
 from pointsman.store.tasks import Stored
 
@@ -21,16 +24,22 @@ def record(tx: Tx, call: Call, machine: Bound, before: Stored | None, accept: Ac
     nonce, body = f"{chance(128):032x}", canonical(accept.payload)
     link = _link(call, before, accept, payload_digest(nonce, body))
     head = link_hash(link)
-    final = machine.definition.state[after.state].final
-    if before is None:
-        key = tasks.add(tx, after, final=final, head=head)
-    elif tasks.advance(tx, before, after, final=final, head=head):
-        key = before.key
-    else:
-        raise StoreError("store_busy", "the task moved inside the deciding transaction; nothing was written, try again")
+    key = _row(tx, machine.definition, before, after, head)
     history.append(tx, key, link, head, nonce, body)
     snapshots.keep(tx, key, after)
     requests.keep(tx, call.request, after.id, after.version, after.updated_at)
+    limits.keep(tx, machine.definition, accept)
+
+
+def _row(tx: Tx, definition: Definition, before: Stored | None, after: Task, head: str) -> int:
+    """Write the task's row; its key."""
+    final = definition.state[after.state].final
+    if before is None:
+        return tasks.add(tx, after, final=final, head=head, lane=lanes.of_new(tx, definition, after))
+    lane = lanes.of_step(tx, definition, before.task, after)
+    if not tasks.advance(tx, before, after, final=final, head=head, lane=lane):
+        raise StoreError("store_busy", "the task moved inside the deciding transaction; nothing was written, try again")
+    return before.key
 
 
 def _link(call: Call, before: Stored | None, accept: Accept, payload: str) -> Link:

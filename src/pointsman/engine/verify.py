@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pointsman.engine.past import step
+from pointsman.engine.past import at_version, step
 from pointsman.errors import StoreError
+from pointsman.kernel import limits
 from pointsman.kernel.chain import GENESIS
+from pointsman.kernel.limits import Use
 from pointsman.kernel.task import Task
-from pointsman.store import feed, history, judgements, machines, proposals, snapshots, tasks
+from pointsman.store import feed, history, judgements, lanes, machines, proposals, snapshots, tasks
+from pointsman.store import limits as uses
 from pointsman.store.database import Database, Row, Tx
 from pointsman.store.history import Recorded
 
@@ -99,8 +102,9 @@ def _live(tx: Tx, row: Row, task: Task, head: str) -> Broken | None:
     if published is None:
         return Broken("its machine version was never published", task.id, task.version)
     final = published.definition.state[task.state].final
-    expected = tasks.columns(task, final=final, head=head) | {"key": row[0], "blockers": 0}
-    for name, value in zip((*tasks.COLUMNS, "final", "place"), row, strict=True):
+    lane = limits.lane(published.definition, task)
+    expected = tasks.columns(task, final=final, head=head) | {"key": row[0], "blockers": 0, "lane": lane}
+    for name, value in zip((*tasks.COLUMNS, "final", "place", "lane"), row, strict=True):
         if name != "lease_until" and value != expected[name]:
             return Broken(f"the live row's {name} is not what history says", task.id, task.version)
     return None
@@ -118,7 +122,7 @@ def _beyond(tx: Tx, head: Mapping[str, Any]) -> list[Broken]:
 
 
 def _outside_tasks(tx: Tx) -> list[Broken]:
-    return [fault for look in (_machines, _strays, _requests, _feed, _proposals, _judgements) for fault in _looked(tx, look)]
+    return [fault for look in (_machines, _strays, _requests, _feed, _proposals, _judgements, _lanes, _uses) for fault in _looked(tx, look)]
 
 
 def _looked(tx: Tx, look: Callable[[Tx], Iterator[Broken]]) -> Iterator[Broken]:
@@ -160,3 +164,27 @@ def _judgements(tx: Tx) -> Iterator[Broken]:
     while page := judgements.after(tx, last, PAGE):
         yield from (Broken(f"the judgement of {row.check} was altered", row.task) for row in page if not row.sound)
         last = page[-1]
+
+
+def _lanes(tx: Tx) -> Iterator[Broken]:
+    last = 0
+    while page := lanes.altered(tx, last, PAGE):
+        yield from (Broken(f"lane {key} was altered") for key, wrong in page if wrong)
+        last = page[-1][0]
+
+
+def _uses(tx: Tx) -> Iterator[Broken]:
+    """What was taken of limits follows from the entries that took it."""
+    last = None
+    while page := uses.after(tx, last, PAGE):
+        yield from (
+            Broken(f"a use of limit {use.name} is not what history says", task) for task, at, use in page if not _took(tx, task, at, use)
+        )
+        last = page[-1]
+
+
+def _took(tx: Tx, task_id: str, version: int, use: Use) -> bool:
+    entry, task = at_version(tx, task_id, version)
+    published = machines.find(tx, task.machine, task.machine_version)
+    event = None if published is None else published.definition.event.get(entry.link.event)
+    return event is not None and use in limits.uses(event, task)

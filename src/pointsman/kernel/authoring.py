@@ -17,7 +17,7 @@ from pointsman.kernel.annotations import NonBlank
 from pointsman.kernel.close import Functions, close
 from pointsman.kernel.definition import Definition, Retry
 from pointsman.kernel.faults import faults
-from pointsman.kernel.marks import Always, Event, State, always, check, computed, guard, judge, note, optional, result
+from pointsman.kernel.marks import Always, Event, Limit, State, always, check, computed, field, guard, judge, note, optional, result
 from pointsman.kernel.rules import contributor, owner, person, role
 from pointsman.kernel.verdict import Verdict
 from pointsman.types import hours, minutes, seconds
@@ -25,6 +25,7 @@ from pointsman.types import hours, minutes, seconds
 __all__ = [
     "Always",
     "Event",
+    "Limit",
     "Machine",
     "NonBlank",
     "Retry",
@@ -34,6 +35,7 @@ __all__ = [
     "check",
     "computed",
     "contributor",
+    "field",
     "guard",
     "hours",
     "judge",

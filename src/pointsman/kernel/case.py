@@ -1,7 +1,7 @@
 """A proposal, and the question it puts: one task, one event, well-formed values, one moment."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pointsman.errors import Refusal
@@ -30,8 +30,16 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
+class Used:
+    """What others use of a limit now, in millionths, and when the oldest of it began."""
+
+    amount: int = 0
+    first_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
-    """One question, with all that its rules look at."""
+    """One question, with all that its rules look at. `used` says by name what others use of the limits of its event."""
 
     machine: Bound
     task: Task
@@ -39,6 +47,7 @@ class Case:
     proposal: Proposal
     values: Fields
     now: Instant
+    used: Mapping[str, Used] = field(default_factory=dict[str, Used])
 
     def no(self, code: str, detail: str, **members: Any) -> Refusal:
         return refuse(self.machine.definition, self.task, self.proposal.by, code, detail, **members)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pointsman.engine.terms import LARGEST_PRIORITY
 from pointsman.kernel.definition import Definition, Event, Schema
 from pointsman.kernel.faults import SERVER_TOOLS
 from pointsman.kernel.ingest import KEY_LENGTH
@@ -107,7 +108,10 @@ def _create(machines: Mapping[str, Definition], seating: Seating) -> Tool:
     says which fields a machine needs."""
     beside = {
         **arguments.machine(machines, required=len(machines) > 1),
-        "priority": optional(count(-1_000, 1_000), "Higher goes ahead."),
+        "priority": optional(count(-LARGEST_PRIORITY, LARGEST_PRIORITY), "Higher goes ahead."),
+        "tags": optional(arguments.NAMES, "What it is called: claimers may ask for tasks of a tag."),
+        "needs": optional(arguments.NAMES, "What a claimer must be able to do to be given it."),
+        "run_at": optional(arguments.RUN_AT, "Not given to anybody before this time, such as 2026-01-31T12:00:00Z."),
         "idempotency_key": arguments.KEY,
         **arguments.named_by(seating, required=True),
     }
@@ -130,9 +134,13 @@ def _either(one: Schema | None, other: Schema) -> Schema:
 
 
 def _claim(machines: Mapping[str, Definition], seating: Seating) -> Tool:
+    states = dict.fromkeys(state.name for definition in machines.values() for state in definition.states if not state.final)
     properties = {
         **arguments.machine(machines, required=len(machines) > 1),
         "task_id": optional(arguments.TASK_ID, "This task; without it, the first that waits."),
+        "states": optional({"type": "array", "items": one_of(states), "minItems": 1}, "The first that waits in one of these states."),
+        "tags": optional(arguments.NAMES, "The first that has all these tags."),
+        "capabilities": optional(arguments.NAMES, "What you are able to do: you are given no task that needs anything else."),
         "lease_s": arguments.LEASE_S,
         "expect_version": arguments.EXPECT,
         **(

@@ -84,6 +84,9 @@ async def _create(asked: Asked) -> Content:
         asked.fields,
         by=asked.who,
         priority=asked.args.get("priority", 0),
+        tags=asked.args.get("tags"),
+        needs=asked.args.get("needs"),
+        run_at=asked.args.get("run_at"),
         idempotency_key=asked.args.get("idempotency_key"),
     )
     return asked.moved(task)
@@ -94,6 +97,9 @@ async def _claim(asked: Asked) -> Content:
         _machine(asked),
         by=asked.who,
         id=asked.args.get("task_id"),
+        states=asked.args.get("states"),
+        tags=asked.args.get("tags"),
+        capabilities=asked.args.get("capabilities"),
         expect_version=asked.args.get("expect_version"),
         session=_session(asked),
         lease_s=asked.args.get("lease_s"),

@@ -4,7 +4,8 @@
 recomputing. `volatile`: neither; nothing that matters may rest on it.
 
 A row that history implies is missed when it is gone: entries, payloads, tasks, requests, snapshots, feed rows, machines.
-A dropped judgement or proposal is not found: history does not say that it was there.
+A dropped judgement or proposal is not found: history does not say that it was there. A use of a limit follows from the entry
+that it names, and goes when its window or its owner has gone; one that went too early is not found.
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         covered="id machine machine_version state version revision digest fields owner owner_root session epoch priority evidence "
         "contributors decisions created_by created_at updated_at head since deadline run_at tags needs dedupe_key parent blocked_by "
         "attempts parked",
-        derived="key final place blockers",
+        derived="key final place blockers lane",
         volatile="lease_until ready wake_at",
     ),
     "entries": _columns(
@@ -39,6 +40,8 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         covered="id task event asked principal request_key request_digest created_at status version refusal settled_at hash",
         volatile="claimed_until",
     ),
+    "lanes": _columns(derived="key digest text"),
+    "limit_uses": _columns(derived="task version name subject amount at ends"),
     "refusals": _columns(volatile="key at task event by door code detail"),
 }
 

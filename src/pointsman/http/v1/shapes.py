@@ -172,6 +172,7 @@ PROBLEM: Schema = {
         "unblock": many(TEXT),
         "recorded": {"type": "boolean"},
         "outcome": {"type": "string", "enum": ["not_done", "unknown"]},
+        "retry_after_s": WHOLE,
     },
     "required": ["type", "title", "status", "detail", "code"],
 }

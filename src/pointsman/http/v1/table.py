@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pointsman.engine.proposing import LARGEST_PRIORITY
+from pointsman.engine.terms import LARGEST_PRIORITY, MOST_NAMES
 from pointsman.http.v1 import feed, leases, machines, past, shapes, tasks
 from pointsman.http.v1.operation import Answer, Call, Operation
 from pointsman.http.v1.parameter import (
@@ -107,13 +107,17 @@ _MACHINE = Answer("The machine", ref("Machine"))
 _TAKEN = Answer("The tasks; none when nothing waits", closed({"tasks": many(ref("Task"))}), REPLAYED)
 _EVENTS = Answer("Events `entry` and `reset`", TEXT, media_type="text/event-stream")
 
+NAMES = or_null({"type": "array", "items": _NAME, "maxItems": MOST_NAMES})
 CREATION = closed(
     {
         "machine": or_null({"type": "string", "maxLength": 128}),
         "fields": OBJECT,
         "priority": {"type": "integer", "minimum": -LARGEST_PRIORITY, "maximum": LARGEST_PRIORITY},
+        "tags": NAMES,
+        "needs": NAMES,
+        "run_at": or_null(shapes.TIME),
     },
-    optional=["machine", "priority"],
+    optional=["machine", "priority", "tags", "needs", "run_at"],
 )
 PROPOSED = closed(
     {"args": OBJECT, "epoch": or_null(_COUNT), "digest": or_null({"type": "string", "maxLength": 128})},
@@ -125,18 +129,20 @@ CLAIM = closed(
     {
         "machine": or_null({"type": "string", "maxLength": 128}),
         "states": or_null({"type": "array", "items": {"type": "string", "maxLength": 128}, "minItems": 1, "maxItems": leases.MOST}),
+        "tags": NAMES,
+        "capabilities": NAMES,
         "limit": {"type": "integer", "minimum": 1},
         "lease_s": _LEASE_S,
         "wait_s": {"type": "number", "minimum": 0, "maximum": WAIT_S},
     },
-    optional=["machine", "states", "limit", "lease_s", "wait_s"],
+    optional=["machine", "states", "tags", "capabilities", "limit", "lease_s", "wait_s"],
 )
 RENEWAL = closed({"epoch": _COUNT, "lease_s": _LEASE_S}, optional=["lease_s"])
 RELEASE = closed({"epoch": _COUNT, "reason": or_null(_REASON)}, optional=["reason"])
 REFUSALS = (
     *("idempotency_conflict", "identity_mismatch", "role_missing", "self_approval", "stale_version", "stale_content"),
     *("already_decided", "wrong_state", "not_owner", "lease_lost", "already_claimed", "machine_unavailable", "guard_failed"),
-    *("evidence_failed", "evidence_pending", "unknown_task", "unknown_event"),
+    *("evidence_failed", "evidence_pending", "unknown_task", "unknown_event", "parked", "limit_reached"),
 )
 """What asking for an event can be answered."""
 

@@ -21,7 +21,8 @@ APPROVALS = "/v1/approvals"
 async def create(asked: Asked) -> Response:
     body, key = asked.body, asked.given["Idempotency-Key"]
     machine = meant(asked, body.get("machine"))
-    task = await asked.pm.create(machine, body["fields"], by=asked.by, priority=body.get("priority", 0), idempotency_key=key)
+    terms = {name: body[name] for name in ("priority", "tags", "needs", "run_at") if name in body}
+    task = await asked.pm.create(machine, body["fields"], by=asked.by, **terms, idempotency_key=key)
     return replies.of_task(asked.pm.opened(task, asked.by, asked.session), 201, location=f"{asked.base}{TASKS}/{task.id}")
 
 

@@ -88,4 +88,6 @@ UNION ALL SELECT 'feed' AS name, count(length(CAST(t AS text))) AS rows FROM fee
 UNION ALL SELECT 'snapshots' AS name, count(length(CAST(t AS text))) AS rows FROM snapshots AS t
 UNION ALL SELECT 'proposals' AS name, count(length(CAST(t AS text))) AS rows FROM proposals AS t
 UNION ALL SELECT 'refusals' AS name, count(length(CAST(t AS text))) AS rows FROM refusals AS t
+UNION ALL SELECT 'lanes' AS name, count(length(CAST(t AS text))) AS rows FROM lanes AS t
+UNION ALL SELECT 'limit_uses' AS name, count(length(CAST(t AS text))) AS rows FROM limit_uses AS t
 UNION ALL SELECT 'steps' AS name, count(length(CAST(t AS text))) AS rows FROM steps AS t;
