@@ -11,9 +11,9 @@ from pointsman.engine import leases, past, pending
 from pointsman.engine import propose as units
 from pointsman.engine.claim import Look, Wanted
 from pointsman.engine.decision import Deciding, Done, Pending
+from pointsman.engine.ordering import names
+from pointsman.engine.ordering import terms as read_terms
 from pointsman.engine.steps import Await, Pause, Read, Steps, Write, durable, verb
-from pointsman.engine.terms import names
-from pointsman.engine.terms import terms as read_terms
 from pointsman.engine.view import By, Id, View, task_named, typed
 from pointsman.errors import Refusal, Refused, StoreError, invalid
 from pointsman.kernel.case import Proposal

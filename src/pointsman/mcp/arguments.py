@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pointsman.engine.terms import MOST_NAMES
+from pointsman.engine.ordering import MOST_NAMES
 from pointsman.kernel.definition import Definition, Event, Schema
 from pointsman.kernel.lease import LONGEST, SHORTEST
 from pointsman.kernel.rules import Principal, admits, mentions

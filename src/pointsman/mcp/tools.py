@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pointsman.engine.terms import LARGEST_PRIORITY
+from pointsman.engine.ordering import LARGEST_PRIORITY
 from pointsman.kernel.definition import Definition, Event, Schema
 from pointsman.kernel.faults import SERVER_TOOLS
 from pointsman.kernel.ingest import KEY_LENGTH

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pointsman.engine.terms import LARGEST_PRIORITY, MOST_NAMES
+from pointsman.engine.ordering import LARGEST_PRIORITY, MOST_NAMES
 from pointsman.http.v1 import feed, leases, machines, past, shapes, tasks
 from pointsman.http.v1.operation import Answer, Call, Operation
 from pointsman.http.v1.parameter import (
