@@ -2,9 +2,11 @@
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bench import load
 from bench.flat import DRAFT
@@ -16,12 +18,13 @@ from pointsman.store.snapshots import EVERY
 PAGE = 50
 BOARD = 25
 EARLY = 20
+QUEUED = 1_000
 AWAITING = 20
 Call = Callable[[], object]
 
 
 def figures(folder: Path, effort: Effort) -> list[Line]:
-    return [*versions(folder, effort), *boards(folder, effort), claims(folder, effort)]
+    return [*versions(folder, effort), *boards(folder, effort), *claims(folder, effort)]
 
 
 def versions(folder: Path, effort: Effort) -> list[Line]:
@@ -61,11 +64,26 @@ def boards(folder: Path, effort: Effort) -> list[Line]:
         ]
 
 
-def claims(folder: Path, effort: Effort) -> Line:
-    """The next task of ever longer queues, claimed durably."""
+def claims(folder: Path, effort: Effort) -> Iterator[Line]:
+    """The next task, claimed durably: of ever longer queues, and behind others that this claimer is not to have."""
     with ExitStack() as stack:
         made = {size: _waiting(stack.enter_context(opened(folder)), size) for size in effort.queued}
-        return flat("claim next, durable; {} queued", {size: lambda pm=pm: pm.claim("tasks", by=BY) for size, pm in made.items()}, effort)
+        yield flat("claim next, durable; {} queued", {size: partial(claim, pm) for size, pm in made.items()}, effort)
+    for name, terms in BEHIND.items():
+        with ExitStack() as stack:
+            made = {size: _behind(stack.enter_context(opened(folder)), size, terms) for size in (0, effort.behind)}
+            yield flat(f"claim next, durable; behind {{}} {name}", {size: partial(claim, pm) for size, pm in made.items()}, effort)
+
+
+BEHIND: Mapping[str, Mapping[str, Any]] = {
+    "not due yet": {"run_at": "2999-01-01T00:00:00Z", "priority": 1_000},
+    "that need what the claimer lacks": {"needs": ["gpu"], "priority": 1_000},
+}
+"""What stands before the tasks that are to be had."""
+
+
+def claim(pm: Pointsman) -> None:
+    assert pm.claim("tasks", by=BY) is not None, "the queue is long enough"
 
 
 def flat(name: str, calls: Mapping[int, Call], effort: Effort) -> Line:
@@ -110,5 +128,10 @@ def _wide(pm: Pointsman, size: int) -> tuple[Pointsman, Task]:
 
 
 def _waiting(pm: Pointsman, size: int) -> Pointsman:
-    load.queue(pm, size)
+    load.fill(pm, size)
     return pm
+
+
+def _behind(pm: Pointsman, size: int, terms: Mapping[str, Any]) -> Pointsman:
+    load.fill(pm, size, **terms)
+    return _waiting(pm, QUEUED)

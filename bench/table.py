@@ -27,7 +27,7 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Effort:
     """How long to measure. Floor and figure alternate `rounds` times for `seconds` each; what must stay flat is looked
-    at `looks` times on each of the sizes `past` (versions, tasks) and `queued`."""
+    at `looks` times on each of the sizes `past` (versions, tasks) and `queued`, and `behind` so many others."""
 
     seconds: float
     rounds: int
@@ -35,6 +35,7 @@ class Effort:
     looks: int
     past: tuple[int, ...]
     queued: tuple[int, ...]
+    behind: int = 100_000
 
     @classmethod
     def of(cls, quick: bool) -> "Effort":

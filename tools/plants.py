@@ -83,6 +83,21 @@ PLANTS: tuple[Plant, ...] = (
         (("if event.acquires and task.held:", "if False:"),),
     ),
     Plant(
+        "an empty queue that is only held by others",
+        ("tests/promises/test_p01_of_many_claimers_each_task_has_one.py",),
+        (("return Look.LAST if some or due else None", "return None"),),
+    ),
+    Plant(
+        "a time that is older than the wait for a row",
+        ("tests/store/test_postgres_transactions.py",),
+        (("        if found.waits:\n            self._now = None\n", ""),),
+    ),
+    Plant(
+        "a limit that forgets what was used",
+        ("tests/engine/test_limits.py",),
+        (("used.amount + wanted > limit.most * UNIT", "wanted > limit.most * UNIT"),),
+    ),
+    Plant(
         "evidence written, state not",
         ("tests/promises/test_p10_p11_draft_evidence_and_state_move_together.py",),
         (("proposed.but(state=state, version=", "proposed.but(state=case.task.state, version="),),

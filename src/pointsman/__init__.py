@@ -7,7 +7,7 @@ from pointsman.errors import DefinitionError, Refused, StoreError
 from pointsman.kernel.annotations import NonBlank
 from pointsman.kernel.authoring import Machine
 from pointsman.kernel.definition import Retry
-from pointsman.kernel.marks import Event, Schedule, State, always, check, computed, guard, judge, note, optional, result
+from pointsman.kernel.marks import Event, Limit, Schedule, State, always, check, computed, field, guard, judge, note, optional, result
 from pointsman.kernel.rules import Principal, contributor, owner, person, role
 from pointsman.kernel.task import Task
 from pointsman.kernel.verdict import Verdict
@@ -18,6 +18,7 @@ __all__ = [
     "DefinitionError",
     "Door",
     "Event",
+    "Limit",
     "Machine",
     "NonBlank",
     "Outcome",
@@ -37,6 +38,7 @@ __all__ = [
     "check",
     "computed",
     "contributor",
+    "field",
     "guard",
     "hours",
     "judge",

@@ -19,7 +19,7 @@ def test_every_figure_is_measured_and_printed(tmp_path: Path) -> None:
     assert [cell.strip() for cell in table[0].strip("|").split("|")] == list(HEAD)
     assert [line.name for line in lines if not re.search(r"\d", line.measured)] == []
     grown = [line for line in lines if line.aim.startswith("growth")]
-    assert len(grown) == 12
+    assert len(grown) == 14
     assert all(float(line.ratio) > 0 for line in grown)
 
 
@@ -31,3 +31,12 @@ def test_a_large_board_is_made_of_what_calls_would_write(tmp_path: Path) -> None
         assert len(pm.list(state="queued")) == 5
         assert pm.get(task.id).version == task.version + 40
         assert pm.verify().ok
+
+
+def test_a_filled_queue_can_be_claimed_in_order(tmp_path: Path) -> None:
+    with Pointsman(f"sqlite:///{tmp_path}/work.db") as pm:
+        load.fill(pm, 3)
+        load.fill(pm, 2, needs=["gpu"])
+        claimed = [pm.claim("tasks", by="w") for _ in range(4)]
+        assert [task is not None for task in claimed] == [True, True, True, False]
+        assert len({task.id for task in claimed if task}) == 3

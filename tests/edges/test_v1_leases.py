@@ -9,7 +9,7 @@ import pytest
 
 from edges.v1_world import NOBODY, Board, board, paths, refused
 from pointsman import Event, Machine, Refused, State, Tasks, hours, minutes
-from pointsman.engine import propose as units
+from pointsman.engine import claim as units
 from pointsman.errors import Refusal
 from pointsman.testing import FakeClock
 from pointsman.types import seconds
@@ -113,7 +113,7 @@ def test_the_same_key_takes_one_task(at: Board) -> None:
 
 def test_what_was_taken_is_told_though_the_next_is_refused(at: Board, monkeypatch: pytest.MonkeyPatch) -> None:
     made = at.create().json()["id"]
-    claim, asked = units.claim, list[str]()
+    claim, asked = units.claim_next, list[str]()
 
     def second_fails(deciding: Any, wanted: Any, *rest: Any) -> Any:
         asked.append(wanted.machine)
@@ -121,7 +121,7 @@ def test_what_was_taken_is_told_though_the_next_is_refused(at: Board, monkeypatc
             raise Refused(Refusal("guard_failed", "not now"))
         return claim(deciding, wanted, *rest)
 
-    monkeypatch.setattr(units, "claim", second_fails)
+    monkeypatch.setattr(units, "claim_next", second_fails)
     assert [task["id"] for task in _taken(at, limit=3)] == [made]
     refused(_claim(at), 409, "guard_failed")
 
@@ -137,8 +137,9 @@ def test_the_machine_is_named_where_several_are_served(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("members", "path"),
     [
-        ({"tags": ["x"]}, "tags"),
-        ({"capabilities": ["x"]}, "capabilities"),
+        ({"tags": "x"}, "tags"),
+        ({"tags": ["\u202e"]}, "tags[0]"),
+        ({"capabilities": ["x"] * 17}, "capabilities"),
         ({"limit": 0}, "limit"),
         ({"limit": True}, "limit"),
         ({"limit": None}, "limit"),

@@ -30,7 +30,8 @@ def url(tmp_path: Path) -> str:
 
 def test_a_verb_shows_what_it_takes(url: str) -> None:
     with Pointsman(url) as pm:
-        assert list(inspect.signature(pm.create).parameters)[:4] == ["machine", "fields", "by", "priority"]
+        taken = ["machine", "fields", "by", "priority", "tags", "needs", "run_at", "dedupe_key", "blocked_by", "parent", "epoch"]
+        assert list(inspect.signature(pm.create).parameters) == [*taken, "session", "idempotency_key"]
         assert (pm.create.__name__, (pm.create.__doc__ or "")[:13]) == ("create", "Create a task")
 
 

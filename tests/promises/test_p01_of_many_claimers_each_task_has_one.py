@@ -1,7 +1,8 @@
 """P1: one owner per task and epoch, and while something waits nobody is told there is nothing."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import cycle
 from threading import Barrier
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 import support
 from databases import PostgresServer
 from pausing import PATIENCE_S, Pausing
-from pointsman import Pointsman, Refused, Task
+from pointsman import Event as Named
+from pointsman import Limit, Machine, Pointsman, Refused, State, Task, field, hours, minutes
+from pointsman.testing import FakeClock
 
 RACERS = 24
 ROUNDS = 3
@@ -79,6 +82,42 @@ def test_as_many_tasks_as_claimers_are_all_claimed(url: str) -> None:
         _check(one)
 
 
+def test_two_hundred_claimers_of_one_task_have_one_winner(url: str) -> None:
+    with Pointsman(url) as one, Pointsman(url) as other, ThreadPoolExecutor(RACERS) as pool:
+        task = support.create(one)
+        won = list(pool.map(lambda number: _claim((one, other)[number % 2], number), range(200)))
+        assert [answer.id for answer in won if answer] == [task.id]
+        _check(one)
+
+
+class Lanes(Machine, name="lanes"):
+    """Tasks of many lanes: by what they need, by tags, by the limit that each uses, and by whether they lapsed."""
+
+    shelf: str
+    waiting = State(initial=True)
+    work = State(lease=minutes(1))
+    done = State(final=True, outcome="failed")
+    take = Named(waiting >> work, acquires=True, limits=Limit("shelf", key=field.shelf, per=hours(9), max=2 * RACERS))
+    finish = Named(work >> done)
+
+
+def test_as_many_tasks_in_several_lanes_as_claimers_are_all_claimed(url: str) -> None:
+    """A third of them lapsed, a third not due before now."""
+    clock = FakeClock()
+    with Pointsman(url, [Lanes], clock=clock) as one, Pointsman(url, [Lanes], clock=clock) as other:
+        kinds = cycle([{"needs": ["gpu"]}, {"tags": ["red"]}, {"tags": ["red"], "needs": ["git"]}, {}])
+        for _ in range(RACERS // 3):
+            one.create("lanes", {"shelf": "lapsed"}, by="ann", **next(kinds))
+            assert one.claim("lanes", by="gone", capabilities=["gpu", "git"]) is not None
+        for number in range(RACERS // 3, RACERS):
+            run_at = clock.now + minutes(1) if number % 2 else None
+            one.create("lanes", {"shelf": f"{number % 5}"}, by="ann", run_at=run_at, **next(kinds))
+        clock.advance(minutes(2))
+        won = _race([one, other], lambda pm, number: pm.claim("lanes", by=f"racer-{number}", capabilities=["gpu", "git"]))
+        assert {answer and answer.id for answer in won} == {task.id for task in one.list(limit=RACERS)}
+        assert one.verify().ok
+
+
 @pytest.mark.parametrize("ending", ["unit.done", "commit.before"])
 def test_a_queue_whose_last_task_somebody_decides_on_is_not_called_empty(postgres: PostgresServer, ending: str) -> None:
     """Rows that others hold are passed over; when nothing else is there, whoever asks waits to see how that ends."""
@@ -89,8 +128,7 @@ def test_a_queue_whose_last_task_somebody_decides_on_is_not_called_empty(postgre
         holding = pool.submit(slow.claim, "tasks", by="slow")
         assert pausing.passed.wait(PATIENCE_S)
         asking = pool.submit(quick.claim, "tasks", by="quick")
-        while not postgres.execute("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()", url):
-            assert not asking.done()
+        _until_somebody_waits(postgres, url, asking)
         pausing.leave.set()
         answer = asking.result(PATIENCE_S)
         if ending == "unit.done":
@@ -118,3 +156,59 @@ def test_a_task_that_is_held_hides_no_other(postgres: PostgresServer) -> None:
         assert held is not None
         assert answer is not None
         assert (held.id, answer.id) == (first.id, second.id)
+
+
+def _until_somebody_waits(postgres: PostgresServer, url: str, asking: Future[Task | None]) -> None:
+    while not postgres.execute("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()", url):
+        assert not asking.done()
+
+
+@pytest.mark.parametrize("ending", ["unit.done", "commit.before"])
+def test_a_lapsed_task_that_its_owner_is_acting_on_is_waited_for(postgres: PostgresServer, ending: str) -> None:
+    """It is among the tasks to be woken, not yet in the line. When its owner's call comes to nothing it is taken over; when
+    it is accepted it has a new lease, judged by a time read after the wait."""
+    url, pausing, clock = postgres.empty(), Pausing(ending), FakeClock()
+    with (
+        Pointsman(url, probe=pausing, clock=clock) as slow,
+        Pointsman(url, clock=clock) as quick,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        task = support.drafting(quick, "slow")
+        clock.advance(minutes(20))
+        pausing.arm()
+        acting = pool.submit(slow.propose, task.id, "start_draft", by="slow", epoch=task.epoch)
+        assert pausing.passed.wait(PATIENCE_S)
+        asking = pool.submit(quick.claim, "tasks", by="quick")
+        _until_somebody_waits(postgres, url, asking)
+        pausing.leave.set()
+        answer = asking.result(PATIENCE_S)
+        if ending == "unit.done":
+            assert isinstance(acting.exception(PATIENCE_S), ZeroDivisionError)
+            assert (answer and answer.id, answer and answer.epoch) == (task.id, 2)
+        else:
+            assert acting.result(PATIENCE_S).owner == "slow"
+            assert answer is None
+        assert quick.verify().ok
+
+
+def test_whoever_waited_for_a_task_judges_by_a_time_read_after_the_wait(postgres: PostgresServer) -> None:
+    """The lease of the task is live when the claimer begins to wait, and has run out when the wait is over."""
+    url, pausing, clock = postgres.empty(), Pausing("unit.done"), FakeClock()
+    with (
+        Pointsman(url, probe=pausing, clock=clock) as slow,
+        Pointsman(url, clock=clock) as quick,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        task = support.create(quick)
+        pausing.arm()
+        holding = pool.submit(slow.claim, "tasks", by="slow")
+        assert pausing.passed.wait(PATIENCE_S)
+        asking = pool.submit(quick.claim, "tasks", by="quick")
+        _until_somebody_waits(postgres, url, asking)
+        clock.advance(minutes(20))
+        pausing.leave.set()
+        answer = asking.result(PATIENCE_S)
+        assert isinstance(holding.exception(PATIENCE_S), ZeroDivisionError)
+        assert answer is not None
+        assert answer.lease is not None
+        assert (answer.id, answer.updated_at, answer.lease.expires_at) == (task.id, clock.now, clock.now + minutes(15))

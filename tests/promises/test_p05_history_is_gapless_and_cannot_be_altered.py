@@ -4,7 +4,7 @@ import pytest
 
 import support
 from databases import STORES
-from pointsman import Event, Machine, Pointsman, Schedule, State, Tasks, Verdict, check, hours, optional, owner
+from pointsman import Event, Limit, Machine, Pointsman, Schedule, State, Tasks, Verdict, check, field, hours, optional, owner
 from pointsman.engine.chance import wall_clock
 from pointsman.engine.timers import Schedules
 from pointsman.store.columns import COLUMNS, POSTGRES_COLUMNS, VOLATILE
@@ -29,6 +29,16 @@ class Judged(Machine, name="judged"):
     finish = Event(open >> done, by=owner, sets=optional("text"), requires=right)
 
 
+class Limited(Machine, name="limited"):
+    version = 1
+    repo: str
+    open = State(initial=True)
+    work = State(lease=hours(1))
+    done = State(final=True, outcome="failed")
+    take = Event(open >> work, acquires=True, limits=(Limit("repo", key=field.repo, concurrent=1), Limit("all", per=hours(1), max=9)))
+    finish = Event(work >> done, by=owner)
+
+
 @pytest.fixture(scope="module", params=STORES)
 def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Copies:
     """A database with every kind of row, closed."""
@@ -37,7 +47,7 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         copies = SqliteCopies(tmp_path_factory.mktemp("whole"))
     else:
         copies = PostgresCopies(request.getfixturevalue("postgres"))
-    with Pointsman(copies.url, [Tasks, Judged]) as pm:
+    with Pointsman(copies.url, [Tasks, Judged, Limited]) as pm:
         for _ in range(3):
             task = support.approved(pm)
         support.failed(pm)
@@ -55,6 +65,9 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             pm.create("tasks", {"title": "t", "brief": "b"}, by="ann", blocked_by=[{"task": upstream.id}])
         pm.lift(pm.hold({"tag": "gpu"}, by="olga", reason="enough", until=wall_clock() + hours(1)).id, by="olga")
         Schedules(pm.engine).run_once()
+        for repo in ("one", "two"):
+            pm.create("limited", {"repo": repo}, by="ann", tags=[repo], needs=["git"])
+        assert pm.claim("limited", by="w", capabilities=["git"]) is not None
         assert pm.as_of() == len(pm.history(n=1000))
     return copies
 
@@ -128,6 +141,7 @@ DELETED_UNSEEN = {
     "proposals": "history does not say that somebody waited",
     "holds": "history says only what was done",
     "schedules": "it would begin anew",
+    "limit_uses": "it goes when its window or its owner has gone",
     "refusals": "volatile",
     "unfinished": "volatile",
     "settling": "volatile; whoever then waits in vain is found",
@@ -144,7 +158,7 @@ def test_a_deleted_row_is_found_where_history_implies_it(whole: Copies, table: s
 def test_an_entry_slipped_in_behind_the_feed_is_found(whole: Copies) -> None:
     """With a fitting hash, payload and live row, and with a key that the feed has passed."""
     url = whole.changed([])
-    with Pointsman(url, [Tasks, Judged]) as pm:
+    with Pointsman(url, [Tasks, Judged, Limited]) as pm:
         task = pm.list(limit=1)[0]
         head = pm.head()
         record = pm.propose(task.id, "fail", by="x")

@@ -10,7 +10,7 @@ import pytest
 
 import support
 from databases import PostgresServer
-from pointsman import Event, Machine, Pointsman, Refused, State, Task, Tasks, Verdict, check, owner
+from pointsman import Event, Limit, Machine, Pointsman, Refused, State, Task, Tasks, Verdict, check, owner
 from pointsman.testing import FakeClock, seeded
 from pointsman.types import iso, minutes, seconds
 
@@ -37,8 +37,8 @@ class Judged(Machine, name="judged"):
     done = State(final=True)
     failed = State(final=True, outcome="failed")
     right = check(is_right)
-    take = Event(Open >> Open, acquires=True)
-    write = Event(Open >> Open, sets=("text", "number"))
+    take = Event(Open >> Open, acquires=True, limits=Limit("hands", concurrent=1))
+    write = Event(Open >> Open, sets=("text", "number"), limits=Limit("writes", per=minutes(6000), max=1))
     finish = Event(Open >> done, by=owner, requires=right)
     drop = Event(Open >> failed)
 
@@ -67,7 +67,10 @@ class Calls:
         fields = {"title": self.pick(TEXTS), "brief": self.pick([*TEXTS, " ", 5])} if self.chosen.random() < 0.7 else {}
         machine = "tasks" if fields else self.pick(["judged", "nonsense"])
         key = self.pick([None, None, f"k{self.chosen.randrange(8)}"])
-        return self.pm.create(machine, fields, by=self.pick(NAMES), priority=self.pick([0, 0, 5, -3]), idempotency_key=key)
+        terms = {"tags": self.pick([None, ["red"], ["red", "Blue"]]), "needs": self.pick([None, None, ["gpu"]])}
+        run_at = self.pick([None, None, self.clock.now + minutes(15), iso(self.clock.now - minutes(15))])
+        priority = self.pick([0, 0, 5, -3])
+        return self.pm.create(machine, fields, by=self.pick(NAMES), priority=priority, run_at=run_at, idempotency_key=key, **terms)
 
     def graph(self) -> Any:
         """A task or a batch that waits for others, or is a part of one that its owner holds."""
@@ -100,7 +103,8 @@ class Calls:
         machine, by = self.pick(["tasks", "tasks", "judged"]), self.pick(NAMES)
         wanted = self.pick([None, None, self.task()])
         key = self.pick([None, None, f"c{self.chosen.randrange(8)}"])
-        return self.pm.claim(machine, by=by, id=wanted and wanted.id, idempotency_key=key)
+        asked = {"tags": self.pick([None, None, ["red"]]), "capabilities": self.pick([None, ["gpu"]])}
+        return self.pm.claim(machine, by=by, id=wanted and wanted.id, idempotency_key=key, **asked)
 
     def task(self) -> Task | None:
         board = self.pm.list(limit=1000)

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from pointsman import Event, Machine, Pointsman, Refused, Schedule, State, Task, Tasks, Verdict, check, note, owner
-from pointsman.engine import ends
+from pointsman import Event, Limit, Machine, Pointsman, Refused, Schedule, State, Task, Tasks, Verdict, check, field, note, owner
+from pointsman.engine import duties, ends
 from pointsman.engine import propose as units
 from pointsman.engine.chance import wall_clock
 from pointsman.engine.steps import durable
@@ -75,6 +75,22 @@ def timed(name: str, *, scheduled: bool) -> type[Machine]:
         finish = Event(open >> done)
 
     return First if scheduled else Second
+
+
+def is_possible(task: Task) -> bool:
+    return task.fields["repo"] != "none"
+
+
+class Limited(Machine, name="limited"):
+    """Much at a time, so that tours of one database do not wait for one another."""
+
+    repo: str
+    open = State(initial=True)
+    work = State(lease=seconds(30))
+    done = State(final=True, outcome="failed")
+    slow = Limit("slow", per=seconds(1), max=1_000)
+    take = Event(open >> work, acquires=True, when=is_possible, limits=(slow, Limit("repo", key=field.repo, concurrent=1_000)))
+    finish = Event(work >> done, by=owner)
 
 
 def acknowledged(task: Task | None) -> Task:
@@ -167,6 +183,21 @@ def what_is_due(pm: Pointsman, name: str, opened: Callable[..., Pointsman]) -> N
         Schedules(newer.engine).run_once()
 
 
+def limits_and_lanes(pm: Pointsman, later: Pointsman) -> None:
+    """A lane of its own, uses of limits, a lapse that is waited for, and what a server does about all that once a second."""
+    mine = f"tour{os.getpid()}"
+    for _ in range(2):
+        acknowledged(pm.create("limited", {"repo": mine}, by="ann", tags=[mine], needs=["git"], run_at="2026-01-01T00:00:00Z"))
+        acknowledged(pm.claim("limited", by="w", tags=[mine], capabilities=["git"]))
+    task = acknowledged(later.claim("limited", by="v", tags=[mine], capabilities=["git"]))
+    acknowledged(later.propose(task.id, "finish", by="v", epoch=task.epoch))
+    assert later.claim("limited", by="v", tags=[mine]) is None
+    acknowledged(pm.create("limited", {"repo": "none"}, by="ann", tags=[f"not-{mine}"]))
+    with suppress(Refused):
+        pm.claim("limited", by="w", tags=[f"not-{mine}"])
+    duties.wake(later.engine)
+
+
 def long_history(pm: Pointsman) -> None:
     """Long enough for a snapshot."""
     task = acknowledged(pm.create("tasks", {"title": "t", "brief": "b"}, by="ann"))
@@ -238,7 +269,8 @@ def main(url: str, crash_point: str) -> None:
 
     name, due = f"own{os.getpid()}", f"due{os.getpid()}"
     Pointsman(url, [published(name, wordy=False)], probe=probe).close()
-    machines, ahead = [Tasks, published(name, wordy=True), timed(due, scheduled=True)], FakeClock(wall_clock() + seconds(60))
+    machines = [Tasks, Limited, published(name, wordy=True), timed(due, scheduled=True)]
+    ahead = FakeClock(wall_clock() + seconds(60))
     with Pointsman(url, machines, probe=probe) as pm, Pointsman(url, machines, clock=ahead, probe=probe) as later:
         the_main_job(pm)
         reading(pm)
@@ -246,6 +278,7 @@ def main(url: str, crash_point: str) -> None:
         a_slow_check(pm, name)
         an_empty_queue(pm, name)
         refusals(pm)
+        limits_and_lanes(pm, later)
         long_history(pm)
         pruned(pm)
         a_family(pm, name, later)

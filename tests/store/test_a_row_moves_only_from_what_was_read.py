@@ -29,12 +29,12 @@ def test_a_write_from_another_version_or_epoch_changes_nothing(pm: Pointsman, ol
     current = row(pm, support.claimed(pm).id)
     read = replace(current, task=replace(current.task, **old))
     moved = replace(current.task, state="drafting", version=current.task.version + 1)
-    assert pm.engine.db.run(lambda tx: tasks.advance(tx, read, moved, final=False, head="0" * 64)) is False
+    assert pm.engine.db.run(lambda tx: tasks.advance(tx, read, moved, final=False, head="0" * 64, lane=None)) is False
     assert row(pm, current.task.id) == current
 
 
 def test_a_write_from_what_stands_there_is_made(pm: Pointsman) -> None:
     current = row(pm, support.claimed(pm).id)
     moved = replace(current.task, state="drafting", version=current.task.version + 1)
-    assert pm.engine.db.run(lambda tx: tasks.advance(tx, current, moved, final=False, head="0" * 64)) is True
+    assert pm.engine.db.run(lambda tx: tasks.advance(tx, current, moved, final=False, head="0" * 64, lane=None)) is True
     assert row(pm, current.task.id).task == moved

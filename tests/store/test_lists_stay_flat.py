@@ -8,9 +8,12 @@ from itertools import product
 from pathlib import Path
 
 import apsw
+import psycopg
 import pytest
 
+from databases import PostgresServer
 from pointsman import Pointsman, Task
+from pointsman.store.postgres_statements import for_writing
 from pointsman.store.statements import Statement, load
 from pointsman.store.tasks import Filter, position
 from support import GOOD
@@ -86,3 +89,28 @@ def _scans(connection: apsw.Connection, statement: Statement) -> list[str]:
     plan = connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", dict.fromkeys(statement.parameters))
     steps = [str(row[3]) for row in plan]
     return [step for step in steps if re.match(r"SCAN (?!found\b|CONSTANT)", step)]
+
+
+CLAIMING = ("due", "wake", "wake_at_last", "lanes_with_work", "next_in_lane", "next_in_lane_at_last", "uses_of_limit", "free_places")
+INDEXES = {"tasks_waking", "tasks_ready", "tasks_pkey", "lanes_pkey", "limit_uses_in_window", "limit_uses_pkey"}
+
+
+@pytest.mark.parametrize("name", CLAIMING)
+def test_whoever_claims_reads_indexes_alone_on_postgresql_too(postgres: PostgresServer, name: str) -> None:
+    """The planner is asked for the one plan that stays cheap whatever the size: where it still sorts or reads a table, no index
+    serves."""
+    spelled = for_writing(load(SQL, "postgres"))[name]
+    given = {"machine": "tasks", "state": "queued", "name": "n", "subject": "", "task": "", "but": None}
+    with psycopg.connect(postgres.empty()) as session:
+        session.execute("SET search_path = pointsman")
+        session.execute("SET enable_seqscan = off")
+        cursor = psycopg.RawCursor(session)
+        cursor.execute(b"EXPLAIN (COSTS OFF) " + spelled.sql, [given.get(parameter, 1) for parameter in spelled.parameters])
+        plan = [str(row[0]).strip() for row in cursor.fetchall()]
+    assert [line for line in plan if re.search(r"Seq Scan on (tasks|limit_uses)", line)] == []
+    used = {found[1] for line in plan if (found := re.search(r"Scan using (\w+)", line))}
+    assert used <= INDEXES
+    sorts = [line for line in plan if re.match(r"(->\s+)?Sort$", line)]
+    assert len(sorts) == (1 if name == "lanes_with_work" else 0), "only the few lanes are sorted"
+    if name.startswith("next_in_lane"):
+        assert any("lane = " in line and "ROW(place, key) >=" in line for line in plan), plan

@@ -82,6 +82,16 @@ def test_the_clock_is_read_after_the_wait_for_a_row(notes: Postgres, postgres: P
         assert waiting.result(PATIENCE_S) > last
 
 
+def test_the_clock_is_read_anew_after_another_wait(notes: Postgres, postgres: PostgresServer) -> None:
+    """A unit that had asked for the time before it waited for a row does not judge by that."""
+    with Holder(notes, 1) as holder:
+        waiting = notes.submit(lambda tx: (tx.now, tx("hold_note", id=1), tx.now))
+        _until(lambda: _waits_for_a_lock(postgres))
+        last = holder.let_go()
+        before, _, after = waiting.result(PATIENCE_S)
+        assert before < last < after
+
+
 def test_time_is_read_once_in_a_unit(notes: Postgres) -> None:
     first, second = notes.run(lambda tx: (tx.now, (tx("nap", seconds=0), tx.now)[1]))
     assert first == second
@@ -203,11 +213,8 @@ def test_what_locks_is_marked_once_for_both_databases() -> None:
     loaded = statements.load(SQL, "postgres")
     locking = {name for name, spelled in for_writing(loaded).items() if b"FOR NO KEY UPDATE" in spelled.sql}
     assert locking == {
-        "find_task",
-        "find_hold",
-        "find_schedule",
-        "take_waiting",
-        *(f"next_{queue}{end}" for queue in ("claimable", "awake") for end in ("", "_at_last")),
+        *("find_task", "find_hold", "find_schedule", "uses_ended"),
+        *(f"{name}{end}" for name in ("wake", "next_in_lane") for end in ("", "_at_last")),
     }
     assert not any(b"FOR NO KEY UPDATE" in spelled.sql for spelled in for_reading(loaded).values())
 

@@ -15,6 +15,24 @@ from pointsman.kernel.rules import ANONYMOUS, Principal
 app = typer.Typer(help="Create tasks, claim them, propose events, read tasks and their history.", rich_markup_mode=None)
 
 Priority = Annotated[int, typer.Option("--priority", metavar="N", help="Higher goes first.")]
+Tags = Annotated[list[str] | None, options.flag("--tag", metavar="NAME", help="What the task is called; repeatable.")]
+Needs = Annotated[list[str] | None, options.flag("--need", metavar="NAME", help="What a claimer must be able to do; repeatable.")]
+RunAt = Annotated[
+    str | None, options.flag("--run-at", metavar="TIME", help="Not given to anybody before it, such as 2026-01-31T12:00:00Z.")
+]
+OfTags = Annotated[list[str] | None, options.flag("--tag", metavar="NAME", help="Only a task with this tag; several: with all of them.")]
+Capabilities = Annotated[
+    list[str] | None,
+    options.flag("--capability", metavar="NAME", help="What you are able to do; repeatable. You get no task that needs anything else."),
+]
+States = Annotated[
+    list[str] | None,
+    options.flag("--state", metavar="STATE", help="A task in this state; several: in one of them. Default: one that begins, or lapsed."),
+]
+WaitSeconds = Annotated[float, options.flag("--wait-s", metavar="S", help="Wait so long for one when none is there.")]
+LeaseSeconds = Annotated[
+    float | None, options.flag("--lease-s", metavar="S", help="Hold it so long without a call; else the state's time.")
+]
 DedupeKey = Annotated[
     str | None,
     options.flag(
@@ -46,6 +64,9 @@ def create(
     arg: options.Args = None,
     machine: options.Machine = None,
     priority: Priority = 0,
+    tag: Tags = None,
+    need: Needs = None,
+    run_at: RunAt = None,
     dedupe_key: DedupeKey = None,
     blocked_by: BlockedBy = None,
     parent: Parent = None,
@@ -70,6 +91,9 @@ def create(
             fields,
             by=by,
             priority=priority,
+            tags=tag,
+            needs=need,
+            run_at=run_at,
             dedupe_key=dedupe_key,
             blocked_by=[_dependency(item) for item in blocked_by or ()],
             parent=parent,
@@ -90,6 +114,11 @@ def claim(
     id: ClaimId = None,
     name: options.As = None,
     machine: options.Machine = None,
+    tag: OfTags = None,
+    capability: Capabilities = None,
+    state: States = None,
+    wait_s: WaitSeconds = 0,
+    lease_s: LeaseSeconds = None,
     expect_version: options.ExpectVersion = None,
     idempotency_key: options.IdempotencyKey = None,
     db: options.Db = None,
@@ -104,7 +133,18 @@ def claim(
     by = named(config)
     with opened(config) as pm:
         machine = pm.get(id).machine if id else served(pm, machine)
-        task = pm.claim(machine, by=by, id=id, expect_version=expect_version, idempotency_key=idempotency_key)
+        task = pm.claim(
+            machine,
+            by=by,
+            id=id,
+            states=state,
+            tags=tag,
+            capabilities=capability,
+            expect_version=expect_version,
+            lease_s=lease_s,
+            wait_s=wait_s,
+            idempotency_key=idempotency_key,
+        )
         if task is None:
             raise Refused(Refusal("nothing_to_claim", f"no task of {machine} waits"))
         told(pm, config, "claimed", task)

@@ -7,6 +7,7 @@ taken commits, and is told as a refusal afterwards.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from pointsman.engine import limits
 from pointsman.engine.door import Call
 from pointsman.engine.past import at_version
 from pointsman.engine.record import Chance, record
@@ -143,8 +144,10 @@ def answered(tx: Tx, registry: Registry, by: Principal, task_id: str, version: i
     return Done(task, kernel.recorded_refusal(machine, machine.definition.event[entry.link.event], task, by))
 
 
-def weighed(tx: Tx, case: Case, judged: kernel.Judged) -> Decision:
-    """A decision that knows what checks say now and have said before of exactly this content."""
+def weighed(tx: Tx, case: Case, judged: kernel.Judged, *, deciding: bool = True) -> Decision:
+    """A decision that knows what others use of its limits, and what checks say now and have said before of exactly this
+    content. Whoever is not `deciding` only looks."""
+    case = limits.counted(tx, case, deciding=deciding)
     decision = kernel.judge(case, judged)
     if not isinstance(decision, NeedChecks):
         return decision

@@ -1,14 +1,17 @@
-"""What a running server does beside answering: number the feed, fire what is due, and take over what processes that died
-left: proposals, and ends of tasks that nobody told.
+"""What a running server does beside answering: number the feed, bring tasks whose time has come into the line, fire what is
+due, and take over what processes that died left: proposals, and ends of tasks that nobody told.
 
 Each duty is a `Service`, so that it has one home and tests can call its rounds.
 """
 
-from pointsman.engine import ends
+from functools import partial
+
+from pointsman.engine import claim, ends
 from pointsman.engine.service import Service
 from pointsman.engine.timers import Deadlines, Schedules
 from pointsman.engine.view import Engine
-from pointsman.store import feed
+from pointsman.store import feed, limits, tasks
+from pointsman.store.database import Tx
 
 
 class Duties:
@@ -17,6 +20,7 @@ class Duties:
     def __init__(self, engine: Engine):
         self._services = (
             Service("sequencer", lambda: number(engine), period_s=0.1),
+            Service("waking", lambda: wake(engine), period_s=1.0),
             Service("ends", lambda: ends.take_over(engine) > 0, period_s=0.5),
             Service("deadlines", Deadlines(engine).run_once, period_s=1.0),
             Service("schedules", Schedules(engine).run_once, period_s=1.0),
@@ -33,3 +37,15 @@ class Duties:
 def number(engine: Engine) -> bool:
     """Number a batch; True when there may be more."""
     return engine.db.read(feed.waits) and engine.db.run(feed.number) == feed.BATCH
+
+
+def wake(engine: Engine) -> bool:
+    """Bring a batch of tasks that time has made claimable into the line, and forget a batch of uses that no limit counts any
+    more; True when there may be more."""
+    woken = [engine.db.run(partial(claim.wake, machine)) for machine in engine.registry.newest if engine.db.read(partial(_due, machine))]
+    forgotten = engine.db.read(limits.ended) and engine.db.run(limits.forget) == limits.BATCH
+    return any(woken) or forgotten
+
+
+def _due(machine: str, tx: Tx) -> bool:
+    return tasks.can_wake(tx, machine)

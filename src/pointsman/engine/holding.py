@@ -1,7 +1,7 @@
 """Holds in the deciding transaction: which bear on a proposal, and the pace at which a backlog is let go; and the units of
 work that place and lift one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -22,10 +22,9 @@ from pointsman.types import Instant, uuid7
 Holds: TypeAlias = tuple[Hold, ...]
 
 
-def borne(tx: Tx, case: Case, found: Task, known: Holds | None = None) -> Case:
-    """The case with the holds that bear on it, judged on the task as it was found, before any lapse was recorded. `known`
-    are the holds, where this unit has read them already."""
-    in_use = holds.in_use(tx) if known is None else known
+def borne(tx: Tx, case: Case, found: Task) -> Case:
+    """The case with the holds that bear on it, judged on the task as it was found, before any lapse was recorded."""
+    in_use = holds.in_use(tx)
     if not in_use:
         return case
     aim = case.aim(found)
@@ -38,11 +37,12 @@ def at_pace(tx: Tx, in_use: Holds, aim: Aim, now: Instant) -> Holds:
     return tuple(releasing.get(hold.id, hold) for hold in in_use)
 
 
-def acquisition(definition: Definition, state: str, *, lapsed: bool, tags: Sequence[str], touched: Instant) -> Aim:
-    """Taking a task that waits, as holds look at it."""
-    there = lapses_to(definition, state) if lapsed else state
+def stops(tx: Tx, definition: Definition, task: Task) -> bool:
+    """Whether a hold stops whoever would take a task that waits. Read anew for each: the turn may have been another's."""
+    there = task.state if task.owner is None else lapses_to(definition, task.state)
     event = next((event.name for event in definition.events if event.acquires and event.target(there) is not None), "")
-    return Aim(definition.name, event, True, (state, there), tags, touched)
+    aim = Aim(definition.name, event, True, (task.state, there), task.tags, task.updated_at)
+    return kernel.stopping(holds.in_use(tx), aim, tx.now) is not None
 
 
 def _locked(tx: Tx, hold: Hold) -> Hold:

@@ -82,7 +82,7 @@ def examine(tx: Tx, registry: Registry, proposal_id: str) -> Pending | None:
     if kept is None or kept.status != "pending":
         return None
     case = _case(tx, registry, kept)
-    decision = _weighed(tx, case, {})
+    decision = _weighed(tx, case, {}, deciding=False)
     checks = decision if isinstance(decision, NeedChecks) else NeedChecks((), case.task.epoch)
     return Pending(kept.id, kept.task, Asked(case.machine, checks))
 
@@ -109,10 +109,10 @@ def settle(tx: Tx, registry: Registry, chance: Chance, proposal_id: str, judged:
             return _refused(tx, kept, case, case.no("stale_content", "the content that the check judged changed meanwhile; propose again"))
 
 
-def _weighed(tx: Tx, case: Case, judged: kernel.Judged) -> kernel.Decision:
+def _weighed(tx: Tx, case: Case, judged: kernel.Judged, *, deciding: bool = True) -> kernel.Decision:
     """The decision; what refuses in the middle of it (a computed field that fails) is an answer like any other."""
     try:
-        return weighed(tx, case, judged)
+        return weighed(tx, case, judged, deciding=deciding)
     except StoreError:
         raise
     except Refused as refused:

@@ -1,4 +1,4 @@
-"""The units of work behind `create`, `claim` and `propose`: read, decide, record, in one transaction."""
+"""The units of work behind `create` and `propose`: read, decide, record, in one transaction."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,7 +6,6 @@ from typing import Any
 
 from pointsman.engine import holding, pending, related
 from pointsman.engine.decision import Asked, Deciding, Done, Pending, find, weighed
-from pointsman.engine.line import Wanted, first
 from pointsman.errors import Refusal, Refused
 from pointsman.kernel import decide as kernel
 from pointsman.kernel.bound import Bound
@@ -42,17 +41,17 @@ def create(deciding: Deciding, machine: str, fields: Mapping[str, Any], terms: T
 def propose(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx, look: bool) -> Done | Pending:
     """Decide on one task. When checks must run first, the proposal is made durable instead."""
     found = find(tx, task_id)
-    case = _case(deciding, tx, found, proposal)
+    case = case_of(deciding, tx, found, proposal)
     if earlier := deciding.replayed(tx, look) or pending.requested(tx, deciding, look):
         return earlier
-    freed, case = _free(deciding, tx, found, case)
+    free, case = freed(deciding, tx, found, case)
     case = holding.borne(tx, case, found.task)
     match weighed(tx, case, {}):
         case Accept() as accept:
             holding.paced(tx, case)
-            return deciding.record(tx, case.machine, freed, accept)
+            return deciding.record(tx, case.machine, free, accept)
         case Refuse(refusal):
-            return _refused(refusal, found, freed)
+            return refused(refusal, found, free)
         case NeedChecks() as checks:
             return pending.begin(tx, deciding, case, Asked(case.machine, checks))
 
@@ -60,10 +59,10 @@ def propose(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx, look: 
 def dry_run(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx) -> Done:
     """What would be decided, on a snapshot; runs no check and writes nothing."""
     found = find(tx, task_id)
-    case = _case(deciding, tx, found, proposal)
+    case = case_of(deciding, tx, found, proposal)
     if case.event.acquires and found.task.lapsed:
-        case = _case(deciding, tx, replace(found, task=lapsed(case.machine, found.task, case.now).after), _next_expected(case))
-    match weighed(tx, holding.borne(tx, case, found.task), {}):
+        case = case_of(deciding, tx, replace(found, task=lapsed(case.machine, found.task, case.now).after), next_expected(case))
+    match weighed(tx, holding.borne(tx, case, found.task), {}, deciding=False):
         case Accept(after, refusal=refusal):
             return Done(after, refusal and replace(refusal, state=found.task.state, version=found.task.version, recorded=False))
         case Refuse(refusal):
@@ -73,58 +72,32 @@ def dry_run(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx) -> Don
             raise Refused(case.no("evidence_pending", f"a dry run runs no check; to be judged: {names}"))
 
 
-def claim(deciding: Deciding, wanted: Wanted, proposal: Proposal, tx: Tx, look: bool) -> Done | None:
-    """Take one task by id, or the next; None when nothing waits."""
-    if done := deciding.repeated(tx, look) or (deciding.replayed(tx, look) if wanted.task is None else None):
-        return done
-    found, known = first(deciding.registry, tx, wanted) if wanted.task is None else (find(tx, wanted.task), None)
-    if found is None:
-        return deciding.replayed(tx, look)
-    if found.task.machine != wanted.machine:
-        raise Refused(Refusal("unknown_task", f"no task of machine {wanted.machine} has this id", task=found.task.id))
-    case = _case(deciding, tx, found, proposal)
-    if done := deciding.replayed(tx, look):
-        return done
-    freed, case = _free(deciding, tx, found, case)
-    if wanted.task is None and freed.task.parked:
-        return claim(deciding, wanted, proposal, tx, look)
-    case = holding.borne(tx, case, found.task, known)
-    match weighed(tx, case, {}):
-        case Accept() as accept:
-            holding.paced(tx, case)
-            return deciding.record(tx, case.machine, freed, accept)
-        case Refuse(refusal):
-            return _refused(refusal, found, freed)
-        case NeedChecks():
-            raise Refused(case.no("evidence_pending", "this claim needs a check; propose the event by name"))
-
-
-def _refused(refusal: Refusal, found: Stored, freed: Stored) -> Done:
+def refused(refusal: Refusal, found: Stored, free: Stored) -> Done:
     """A refusal proper undoes the unit. That the task was parked just now, its last owner lost once too often, is kept."""
-    if refusal.code == "parked" and freed is not found:
-        return Done(freed.task, replace(refusal, recorded=True))
+    if refusal.code == "parked" and free is not found:
+        return Done(free.task, replace(refusal, recorded=True))
     raise Refused(refusal)
 
 
-def _free(deciding: Deciding, tx: Tx, found: Stored, case: Case) -> tuple[Stored, Case]:
+def freed(deciding: Deciding, tx: Tx, found: Stored, case: Case) -> tuple[Stored, Case]:
     """Before an acquiring event, record that the last owner's time ran out: lapse and claim stand or fall together."""
     if not (case.event.acquires and found.task.lapsed):
         return found, case
-    freed = deciding.lapse(tx, case.machine, found, case.now)
-    return freed, _case(deciding, tx, freed, _next_expected(case))
+    free = deciding.lapse(tx, case.machine, found, case.now)
+    return free, case_of(deciding, tx, free, next_expected(case))
 
 
-def _next_expected(case: Case) -> Proposal:
+def next_expected(case: Case) -> Proposal:
     """An expected version that held before the lapse holds after it."""
     proposal = case.proposal
     holds = proposal.expect_version == case.task.version
     return replace(proposal, expect_version=case.task.version + 1) if holds else proposal
 
 
-def _case(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal) -> Case:
+def case_of(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal) -> Case:
     """The question, well formed. A proposal without an event's name means the acquiring one."""
     machine = deciding.registry.bound(tx, found.task.machine, found.task.machine_version)
-    named = proposal if proposal.event else replace(proposal, event=_acquiring(machine, found.task))
+    named = proposal if proposal.event else replace(proposal, event=acquiring(machine, found.task))
     case = kernel.read(machine, found.task, named, tx.now)
     if isinstance(case, Refuse):
         raise Refused(case.refusal)
@@ -132,7 +105,7 @@ def _case(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal) -> Case
     return replace(case, upstreams=related.upstreams(deciding.registry, tx, found.task.id)) if blocked else case
 
 
-def _acquiring(bound: Bound, task: Task) -> str:
+def acquiring(bound: Bound, task: Task) -> str:
     """The acquiring event that is open in the task's state, else the first, which will say why not."""
     events = [event for event in bound.definition.events if event.acquires]
     if not events:

@@ -1,16 +1,17 @@
 """The verbs that ask for a change: create, claim, propose, and what an owner or an operator does about a task."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import asdict, replace
 from functools import partial
 from math import inf
 from typing import Any
 
-from pointsman.engine import batch, ends, leases, past, pending, terms
+from pointsman.engine import batch, ends, leases, ordering, past, pending, terms
+from pointsman.engine import claim as claims
 from pointsman.engine import propose as units
+from pointsman.engine.claim import Look, Wanted
 from pointsman.engine.decision import Deciding, Done, Pending
-from pointsman.engine.line import Wanted
 from pointsman.engine.queries import Cancelled
 from pointsman.engine.steps import Await, Read, Steps, Write, durable, verb
 from pointsman.engine.view import By, Id, View, task_named, typed
@@ -21,12 +22,12 @@ from pointsman.kernel.chain import digest
 from pointsman.kernel.lease import LONGEST, SHORTEST
 from pointsman.kernel.retry import Cause
 from pointsman.kernel.task import Dependency, Rule, Task
-from pointsman.kernel.terms import Terms
 from pointsman.store import proposals
 from pointsman.store.hints import of_queue, of_task
-from pointsman.types import SECOND, Duration, seconds
+from pointsman.types import SECOND, Duration, Instant, seconds
 
 Dependencies = Sequence[Mapping[str, Any] | Dependency]
+Names = Sequence[str] | Set[str]
 Tasks = list[Task]
 
 
@@ -39,6 +40,9 @@ class Proposing(View):
         *,
         by: By,
         priority: int = 0,
+        tags: Names | None = None,
+        needs: Names | None = None,
+        run_at: Instant | str | None = None,
         dedupe_key: str | None = None,
         blocked_by: Dependencies = (),
         parent: Id | None = None,
@@ -48,19 +52,22 @@ class Proposing(View):
     ) -> Steps[Task]:
         """Create a task on the newest version of a machine, from the fields that no event sets.
 
-        A `dedupe_key` that the machine knows answers the task that is there, if it was asked for in the same words.
-        `blocked_by` are tasks to wait for, each `{"task": id, "on_failure": "block" | "cancel" | "continue"}`: nobody
-        claims this one before they are done. A `parent`'s owner says its `epoch`."""
+        A higher `priority` goes ahead: one step is worth a minute of waiting. `tags` are what it is called, `needs` what a
+        claimer must be able to do to be given it, `run_at` (µs, or RFC 3339) when it may begin. A `dedupe_key` that the
+        machine knows answers the task that is there, if it was asked for in the same words. `blocked_by` are tasks to wait
+        for, each `{"task": id, "on_failure": "block" | "cancel" | "continue"}`: nobody claims this one before they are done.
+        A `parent`'s owner says its `epoch`."""
         typed(("machine", machine, str), ("fields", fields, dict), ("epoch", epoch, int | None))
+        given = {"priority": priority, "tags": tags, "needs": needs, "run_at": run_at, "dedupe_key": dedupe_key, "blocked_by": blocked_by}
         named, found = (None, []) if parent is None else terms.named(parent, "parent")
-        waits, faults = terms.dependencies(blocked_by)
-        if found := [*terms.priority(priority), *terms.dedupe_key(dedupe_key), *found, *faults]:
+        wanted, faults = terms.read(given, named)
+        if found := [*faults, *found]:
             raise invalid(*found)
-        said = {"dedupe_key": dedupe_key, "parent": named, "blocked_by": [asdict(item) for item in waits], "epoch": epoch}
         asked = {"verb": "create", "machine": machine, "fields": fields, "priority": priority}
-        deciding = self.deciding(by, session, idempotency_key, asked | {name: value for name, value in said.items() if value})
+        said = {**asdict(wanted), "priority": None, "tags": list(wanted.tags), "needs": list(wanted.needs), "epoch": epoch}
+        said["blocked_by"] = [asdict(item) for item in wanted.blocked_by]
+        deciding = self.deciding(by, session, idempotency_key, asked | _given(said))
         owner = Proposal("create", {}, deciding.call.by, self.door.strict, session, epoch)
-        wanted = Terms(priority, dedupe_key=dedupe_key, parent=named, blocked_by=waits)
         return (yield from self._told(deciding, "create", durable(partial(units.create, deciding, machine, fields, wanted, owner))))
 
     @verb
@@ -78,10 +85,10 @@ class Proposing(View):
     ) -> Steps[Tasks]:
         """Create up to 1,000 tasks, all or none; they are answered in the order in which they were asked for.
 
-        Each is an object with `fields`, and `machine`, `priority`, `dedupe_key`, `blocked_by` as `create` takes them;
-        `machine` beside the tasks is for those that name none. A task with a `ref` may be waited for by others of the
-        batch as `#ref`. With a `parent` they are its children, and with `join` (all, any, or how many have to be done) it
-        then waits for its open children without a lease."""
+        Each is an object with `fields`, and `machine`, `priority`, `tags`, `needs`, `run_at`, `dedupe_key`, `blocked_by` as
+        `create` takes them; `machine` beside the tasks is for those that name none. A task with a `ref` may be waited for by
+        others of the batch as `#ref`. With a `parent` they are its children, and with `join` (all, any, or how many have to
+        be done) it then waits for its open children without a lease."""
         typed(("machine", machine, str | None), ("epoch", epoch, int | None))
         named = None if parent is None else task_named(parent, "parent")
         items = terms.batch(tasks, named, machine)
@@ -102,6 +109,8 @@ class Proposing(View):
         by: By,
         id: Id | None = None,
         states: Sequence[str] | None = None,
+        tags: Names | None = None,
+        capabilities: Names | None = None,
         expect_version: int | None = None,
         session: str | None = None,
         lease_s: float | None = None,
@@ -110,17 +119,34 @@ class Proposing(View):
     ) -> Steps[Task | None]:
         """Take the task with this id, or the first that waits; None when none does, even after `wait_s` seconds.
 
-        What waits are unowned tasks in the initial state and tasks whose owner's lease ran out, or both in `states`.
+        What waits are unowned tasks in the initial state and tasks whose owner's lease ran out, or both in `states`; those
+        that have all of `tags`, and need nothing but `capabilities`. The first is the one that may run longest, a step of
+        priority worth a minute. One that a guard, a limit or a hold keeps back is passed over.
         `lease_s` is how long to hold it without a call, the state's own time if not said."""
         numbers = (("expect_version", expect_version, int | None), ("wait_s", wait_s, float | int))
         typed(("machine", machine, str), ("states", states, list | tuple | None), *numbers)
-        wanted = Wanted(machine, None if id is None else task_named(id), None if states is None else tuple(states))
+        chosen, found = ordering.several({"tags": tags, "capabilities": capabilities})
+        if found:
+            raise invalid(*found)
+        wanted = Wanted(
+            machine,
+            None if id is None else task_named(id),
+            None if states is None else tuple(states),
+            **{name: frozenset(several) for name, several in chosen.items()},
+        )
         named = {"id": wanted.task, "states": list(states or ()), "expect_version": expect_version, "session": session}
-        deciding = self.deciding(by, session, idempotency_key, {"verb": "claim", "machine": machine, "lease_s": lease_s, **named})
+        asked = {
+            "verb": "claim",
+            "machine": machine,
+            "lease_s": lease_s,
+            **named,
+            **_given({name: list(several) for name, several in chosen.items()}),
+        }
+        deciding = self.deciding(by, session, idempotency_key, asked)
         proposal = Proposal("", {}, deciding.call.by, self.door.strict, session, expect_version=expect_version, lease=_lease(lease_s))
 
         def look() -> Steps[Task | None]:
-            return (yield from self._told(deciding, "claim", durable(partial(units.claim, deciding, wanted, proposal))))
+            return (yield from self._told(deciding, "claim", _claimed(deciding, wanted, proposal)))
 
         return (yield from until(self.engine, of_queue(machine), look, wait_s, line=wanted, poll_s=QUEUE_POLL_S))
 
@@ -212,7 +238,7 @@ class Proposing(View):
         too. Tasks that wait for it go by the fate they were given. Operations are not there yet, so nothing is listed
         beside the task."""
         typed(("cascade", cascade, bool), ("expect_version", expect_version, int | None), ("epoch", epoch, int | None))
-        _given(reason)
+        _because(reason)
         wanted = task_named(id)
         asked = {"verb": "cancel", "id": wanted, "reason": reason, "cascade": cascade, "expect_version": expect_version}
         deciding = self.deciding(by, session, idempotency_key, asked | {"epoch": epoch, "session": session})
@@ -224,7 +250,7 @@ class Proposing(View):
     def unpark(self, id: Id, *, by: By, reason: str, expect_version: int | None = None, idempotency_key: str | None = None) -> Steps[Task]:
         """Put a parked task back into work, its attempts begun anew; needs role operator."""
         typed(("expect_version", expect_version, int | None))
-        _given(reason)
+        _because(reason)
         wanted = task_named(id)
         asked = {"verb": "unpark", "id": wanted, "reason": reason, "expect_version": expect_version}
         deciding = self.deciding(by, None, idempotency_key, asked)
@@ -297,10 +323,27 @@ class Proposing(View):
         raise Refused(replace(stale, failed=changed))
 
 
-def _given(reason: object) -> None:
+def _because(reason: object) -> None:
     typed(("reason", reason, str))
     if not str(reason).strip():
         raise invalid(("reason", "must not be blank"))
+
+
+def _claimed(deciding: Deciding, wanted: Wanted, proposal: Proposal) -> Steps[Done | None]:
+    """One task by its id, or look for the next until a look has an answer."""
+    if wanted.task is not None:
+        return (yield from durable(partial(claims.claim, deciding, wanted, proposal)))
+    answer: Done | Look | None = Look.FIRST
+    while isinstance(answer, Look):
+        if answer is Look.WOKEN and (yield Write(partial(claims.wake, wanted.machine))):
+            answer = Look.AGAIN
+        answer = yield from durable(partial(claims.claim_next, deciding, wanted, proposal, answer))
+    return answer
+
+
+def _given(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Those members of a request that were given: whoever leaves a new one out asks what was asked before there was one."""
+    return {name: value for name, value in members.items() if value not in (None, [])}
 
 
 def _cause(*, counts: bool, error: bool) -> Cause:

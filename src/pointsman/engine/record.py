@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 
+from pointsman.engine import limits
 from pointsman.engine.door import Call
 from pointsman.errors import StoreError
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.chain import FORMAT, GENESIS, Link, canonical, link_hash, payload_digest
 from pointsman.kernel.decide import Accept
+from pointsman.kernel.definition import Definition
 from pointsman.kernel.task import Task
-from pointsman.store import graph, history, news, requests, snapshots, tasks
+from pointsman.store import graph, history, lanes, news, requests, snapshots, tasks
 from pointsman.store.database import Tx
 from pointsman.store.tasks import Stored
 
@@ -24,17 +26,23 @@ def record(tx: Tx, call: Call, machine: Bound, before: Stored | None, accept: Ac
     link = _link(call, before, accept, payload_digest(nonce, body))
     head = link_hash(link)
     final = machine.definition.state[after.state].final
-    if before is None:
-        key = tasks.add(tx, after, final=final, head=head, blockers=blockers)
-    elif tasks.advance(tx, before, after, final=final, head=head):
-        key = before.key
-    else:
-        raise StoreError("store_busy", "the task moved inside the deciding transaction; nothing was written, try again")
+    key = _row(tx, machine.definition, before, after, head, final=final, blockers=blockers)
     history.append(tx, key, link, head, nonce, body)
     snapshots.keep(tx, key, after)
     requests.keep(tx, call.request, after.id, after.version, after.updated_at)
+    limits.keep(tx, machine.definition, accept)
     news.note(tx, after, final=final)
     return (final or _parked(before, after)) and graph.mark(tx, after)
+
+
+def _row(tx: Tx, definition: Definition, before: Stored | None, after: Task, head: str, *, final: bool, blockers: int) -> int:
+    """Write the task's row; its key."""
+    if before is None:
+        return tasks.add(tx, after, final=final, head=head, lane=lanes.of_new(tx, definition, after), blockers=blockers)
+    lane = lanes.of_step(tx, definition, before.task, after)
+    if not tasks.advance(tx, before, after, final=final, head=head, lane=lane):
+        raise StoreError("store_busy", "the task moved inside the deciding transaction; nothing was written, try again")
+    return before.key
 
 
 def _parked(before: Stored | None, after: Task) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
+from pointsman.engine.ordering import moment, names
 from pointsman.errors import invalid
 from pointsman.kernel.graph import MOST_AT_ONCE, MOST_UPSTREAMS, sequence
 from pointsman.kernel.ingest import LISTED, Faults, identifier, member
@@ -16,7 +17,19 @@ LARGEST_PRIORITY = 1_000
 FATES: tuple[Fate, ...] = get_args(Fate)
 REF = "#"
 """Before the ref of another task of the same batch, where the id of one that exists could stand."""
-_ITEM = ("ref", "machine", "fields", "priority", "dedupe_key", "blocked_by")
+_TERMS = ("priority", "tags", "needs", "run_at", "dedupe_key", "blocked_by")
+_ITEM = ("ref", "machine", "fields", *_TERMS)
+
+
+def read(given: Mapping[Any, Any], parent: str | None, path: str = "", refs: bool = False) -> tuple[Terms, Faults]:
+    """The terms among the members of an object that was asked for."""
+    found = priority(given.get("priority", 0), f"{path}priority") + dedupe_key(given.get("dedupe_key"), f"{path}dedupe_key")
+    tags, of_tags = names(given.get("tags"), f"{path}tags")
+    needs, of_needs = names(given.get("needs"), f"{path}needs")
+    run_at, of_time = moment(given.get("run_at"), f"{path}run_at")
+    blocked_by, of_others = dependencies(given.get("blocked_by"), f"{path}blocked_by", refs)
+    terms = Terms(given.get("priority", 0), tags, needs, run_at, given.get("dedupe_key"), parent, blocked_by)
+    return terms, [*found, *of_tags, *of_needs, *of_time, *of_others]
 
 
 def priority(value: Any, path: str = "priority") -> Faults:
@@ -120,10 +133,8 @@ def _item(item: Any, index: int, parent: str | None, machine: str | None) -> tup
     if not isinstance(item, dict):
         return Item(path, _ref(None, index), "", {}, Terms()), [(path, "must be an object")]
     given = cast(dict[Any, Any], item)
-    found = _unknown(given, _ITEM, path) + priority(given.get("priority", 0), f"{path}.priority")
-    found += dedupe_key(given.get("dedupe_key"), f"{path}.dedupe_key")
-    blocked_by, faults = dependencies(given.get("blocked_by"), f"{path}.blocked_by", refs=True)
-    found += faults + ingest_faults(given.get("fields"), f"{path}.fields")
+    terms, faults = read(given, parent, f"{path}.", refs=True)
+    found = _unknown(given, _ITEM, path) + faults + ingest_faults(given.get("fields"), f"{path}.fields")
     if not isinstance(given.get("fields"), dict):
         found.append((f"{path}.fields", "must be an object"))
     ref, named_machine = given.get("ref"), given.get("machine")
@@ -133,7 +144,6 @@ def _item(item: Any, index: int, parent: str | None, machine: str | None) -> tup
         found.append((f"{path}.machine", "is required where several machines are served"))
     elif not isinstance(wanted, str):
         found.append((f"{path}.machine", "must be text"))
-    terms = Terms(given.get("priority", 0), dedupe_key=given.get("dedupe_key"), parent=parent, blocked_by=blocked_by)
     return Item(path, _ref(ref, index), str(wanted), given.get("fields"), terms), found
 
 

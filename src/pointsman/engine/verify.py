@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pointsman.engine.past import step
+from pointsman.engine.past import at_version, step
 from pointsman.errors import StoreError
+from pointsman.kernel import limits
 from pointsman.kernel.chain import GENESIS
 from pointsman.kernel.graph import EFFECTS, standing
+from pointsman.kernel.limits import Use
 from pointsman.kernel.task import Task
 from pointsman.store import (
     feed,
@@ -19,6 +21,7 @@ from pointsman.store import (
     history,
     holds,
     judgements,
+    lanes,
     machines,
     proposals,
     pruning,
@@ -27,6 +30,7 @@ from pointsman.store import (
     snapshots,
     tasks,
 )
+from pointsman.store import limits as uses
 from pointsman.store.database import Database, Row, Tx
 from pointsman.store.history import Recorded
 from pointsman.store.pruning import Pruned
@@ -142,9 +146,9 @@ def _live(tx: Tx, row: Row, task: Task, head: str) -> Broken | None:
     waited = graph.of_task(tx, task.id) if task.blocked_by else []
     if what := _waits(tx, task, waited):
         return Broken(what, task.id, task.version)
-    blockers = sum(not item.settled for item in waited)
-    expected = tasks.columns(task, final=final, head=head) | {"key": row[0], "blockers": blockers}
-    for name, value in zip((*tasks.COLUMNS, "final", "place"), row, strict=True):
+    blockers, lane = sum(not item.settled for item in waited), limits.lane(published.definition, task)
+    expected = tasks.columns(task, final=final, head=head) | {"key": row[0], "blockers": blockers, "lane": lane}
+    for name, value in zip((*tasks.COLUMNS, "final", "place", "lane"), row, strict=True):
         if name != "lease_until" and value != expected[name]:
             return Broken(f"the live row's {name} is not what history says", task.id, task.version)
     return None
@@ -181,8 +185,9 @@ def _beyond(tx: Tx, head: Mapping[str, Any]) -> list[Broken]:
 
 
 def _outside_tasks(tx: Tx) -> list[Broken]:
-    looks = (_machines, _strays, _dependencies, _prunings, _requests, _feed, _proposals, _judgements, _holds, _schedules)
-    return [fault for look in looks for fault in _looked(tx, look)]
+    of_tasks = (_machines, _strays, _dependencies, _prunings, _requests, _feed, _proposals, _judgements)
+    of_the_board = (_holds, _schedules, _lanes, _uses)
+    return [fault for look in (*of_tasks, *of_the_board) for fault in _looked(tx, look)]
 
 
 def _looked(tx: Tx, look: Callable[[Tx], Iterator[Broken]]) -> Iterator[Broken]:
@@ -254,3 +259,27 @@ def _schedules(tx: Tx) -> Iterator[Broken]:
     while page := schedules.after(tx, last, PAGE):
         yield from (Broken(f"the schedule {row.name} of {row.machine} was altered") for row in page if not row.sound)
         last = page[-1]
+
+
+def _lanes(tx: Tx) -> Iterator[Broken]:
+    last = 0
+    while page := lanes.altered(tx, last, PAGE):
+        yield from (Broken(f"lane {key} was altered") for key, wrong in page if wrong)
+        last = page[-1][0]
+
+
+def _uses(tx: Tx) -> Iterator[Broken]:
+    """What was taken of limits follows from the entries that took it."""
+    last = None
+    while page := uses.after(tx, last, PAGE):
+        yield from (
+            Broken(f"a use of limit {use.name} is not what history says", task) for task, at, use in page if not _took(tx, task, at, use)
+        )
+        last = page[-1]
+
+
+def _took(tx: Tx, task_id: str, version: int, use: Use) -> bool:
+    entry, task = at_version(tx, task_id, version)
+    published = machines.find(tx, task.machine, task.machine_version)
+    event = None if published is None else published.definition.event.get(entry.link.event)
+    return event is not None and use in limits.uses(event, task)

@@ -55,13 +55,17 @@ def refusal(no: Refused, post: Post | None, flat: Flat) -> Response:
     if isinstance(no, StoreError):
         return unavailable(no)
     status = STATUS.get(no.code, CODES[no.code].http)
-    wait_s = no.refusal.extra.get("retry_after_s")
-    headers = {} if wait_s is None else {"retry-after": str(wait_s)}
-    return reply({"detail": faults(no, post) if status == 422 else sentence(no, post, flat)}, status, headers)
+    return reply({"detail": faults(no, post) if status == 422 else sentence(no, post, flat)}, status, retry_after(no))
 
 
 def unavailable(no: StoreError) -> Response:
-    return reply({"detail": no.detail, "outcome": no.outcome}, 503, {"retry-after": str(RETRY_AFTER_S)})
+    return reply({"detail": no.detail, "outcome": no.outcome}, 503, retry_after(no))
+
+
+def retry_after(no: Refused) -> dict[str, str]:
+    """When to ask again, for a store that is away and for a limit that is used up."""
+    seconds = RETRY_AFTER_S if isinstance(no, StoreError) else no.refusal.extra.get("retry_after_s")
+    return {} if seconds is None else {"retry-after": str(seconds)}
 
 
 def sentence(no: Refused, post: Post | None, flat: Flat) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Scope
 
-from pointsman.errors import CODES, Refused, StoreError
-from pointsman.http.answer import RETRY_AFTER_S, encode
+from pointsman.errors import CODES, Refused
+from pointsman.http.answer import encode, retry_after
 
 MEDIA_TYPE = "application/problem+json"
 PREFIX = "/v1/"
@@ -56,6 +56,4 @@ def refused(no: Refused, *, conditional: bool = False) -> Response:
 
 
 def _headers(no: Refused) -> dict[str, str]:
-    wait_s = RETRY_AFTER_S if isinstance(no, StoreError) else no.refusal.extra.get("retry_after_s")
-    again = {} if wait_s is None else {"retry-after": str(wait_s)}
-    return again | ({"idempotent-replayed": "true"} if no.replayed else {})
+    return retry_after(no) | ({"idempotent-replayed": "true"} if no.replayed else {})

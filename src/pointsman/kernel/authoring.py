@@ -17,7 +17,22 @@ from pointsman.kernel.annotations import NonBlank
 from pointsman.kernel.close import Functions, close
 from pointsman.kernel.definition import MAX_CHILDREN, MAX_DEPTH, Definition, Retry
 from pointsman.kernel.faults import faults
-from pointsman.kernel.marks import Always, Event, Schedule, State, always, check, computed, guard, judge, note, optional, result
+from pointsman.kernel.marks import (
+    Always,
+    Event,
+    Limit,
+    Schedule,
+    State,
+    always,
+    check,
+    computed,
+    field,
+    guard,
+    judge,
+    note,
+    optional,
+    result,
+)
 from pointsman.kernel.rules import contributor, owner, person, role
 from pointsman.kernel.verdict import Verdict
 from pointsman.types import hours, minutes, seconds
@@ -25,6 +40,7 @@ from pointsman.types import hours, minutes, seconds
 __all__ = [
     "Always",
     "Event",
+    "Limit",
     "Machine",
     "NonBlank",
     "Retry",
@@ -35,6 +51,7 @@ __all__ = [
     "check",
     "computed",
     "contributor",
+    "field",
     "guard",
     "hours",
     "judge",

@@ -1,7 +1,7 @@
 """A proposal, and the question it puts: one task, one event, well-formed values, one moment."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pointsman.errors import Refusal
@@ -32,9 +32,18 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
+class Used:
+    """What others use of a limit now, in millionths, and when the oldest of it began."""
+
+    amount: int = 0
+    first_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
-    """One question, with all that its rules look at. `upstreams` are the tasks that the task still waits for; `holds` those of
-    operators that match, and `found` is the task before a lapse was recorded on the way: both only where there are holds."""
+    """One question, with all that its rules look at. `used` says by name what others use of the limits of its event, `upstreams`
+    are the tasks that the task still waits for; `holds` those of operators that match, and `found` is the task before a lapse
+    was recorded on the way: both only where there are holds."""
 
     machine: Bound
     task: Task
@@ -42,6 +51,7 @@ class Case:
     proposal: Proposal
     values: Fields
     now: Instant
+    used: Mapping[str, Used] = field(default_factory=dict[str, Used])
     upstreams: tuple[Upstream, ...] = ()
     holds: tuple[Hold, ...] = ()
     found: Task | None = None

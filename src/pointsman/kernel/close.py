@@ -157,11 +157,23 @@ class _Closing:
             acquires=item.acquires,
             when=tuple(self.guard(name, guard) for guard in item.when),
             tool=item.tool,
+            limits=tuple(found for limit in item.limits if (found := self.limit(name, limit))),
             line=self.at(name),
         )
 
     def schedule(self, name: str, item: marks.Schedule) -> form.Schedule:
         return form.Schedule(name, item.cron, item.tz, item.fields, item.by, item.misfire, self.at(name))
+
+    def limit(self, event: str, item: Any) -> form.Limit | None:
+        """Either so many tasks at once, or so much in a time."""
+        if not isinstance(item, marks.Limit) or not _whole(item):
+            return self.fault(
+                "bad_limit", 'write Limit("name", per=minutes(1), max=600) or Limit("name", key=field.repo, concurrent=1)', event
+            )
+        key, total = (None if named is None else named.name for named in (item.key, item.sum))
+        if item.concurrent is not None:
+            return form.Limit(item.name, item.concurrent, key=key)
+        return form.Limit(item.name, item.max or 0, item.per, key, total)
 
     def move(self, event: str, move: marks.Moves) -> Iterator[tuple[str, str]]:
         target = self.named(move.target, "unknown_state", event)
@@ -255,3 +267,12 @@ class _Closing:
             self.fault("name_clash", f"another {kind} function is called {reference.name} and has version {reference.version}", name)
         self.functions[key] = called
         return reference, reads
+
+
+def _whole(limit: marks.Limit) -> bool:
+    """Whether its parts are of their types, and say one thing."""
+    sizes: tuple[Any, ...] = (limit.per, limit.max, limit.concurrent)
+    typed = isinstance(limit.name, str) and all(isinstance(size, int | float | None) for size in sizes)  # pyright: ignore[reportUnnecessaryIsInstance]
+    named = all(isinstance(item, marks.Named | None) for item in (limit.key, limit.sum))  # pyright: ignore[reportUnnecessaryIsInstance]
+    windowed = None not in (limit.per, limit.max) and limit.concurrent is None
+    return typed and named and (windowed or (limit.concurrent is not None and (limit.per, limit.max, limit.sum) == (None, None, None)))

@@ -101,6 +101,18 @@ class Computed:
     line: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How much may happen across all tasks, under a name: `most` events in any `per`, or of the sum of a field; without
+    `per`, `most` tasks that somebody owns. With a `key` each value of that field has a limit of its own."""
+
+    name: str
+    most: int | float
+    per: Duration | None = None
+    key: str | None = None
+    sum: str | None = None
+
+
 @dataclass(frozen=True)
 class Event:
     """A named request to move a task. `moves` are (source, target) pairs, at most one per source."""
@@ -114,6 +126,7 @@ class Event:
     acquires: bool = False
     when: tuple[Function, ...] = ()
     tool: str | None = None
+    limits: tuple[Limit, ...] = ()
     line: int = 0
 
     @cached_property
@@ -241,6 +254,11 @@ class Definition:
         return tuple(f.name for f in self.fields if f.kind == "content")
 
     @cached_property
+    def limits(self) -> tuple[Limit, ...]:
+        """Every limit of its events."""
+        return tuple(dict.fromkeys(limit for event in self.events for limit in event.limits))
+
+    @cached_property
     def settable(self) -> frozenset[str]:
         """Fields that some event sets: a creator cannot pre-write them."""
         return frozenset(setting.field for event in self.events for setting in event.sets)
@@ -264,8 +282,8 @@ def export(definition: Definition) -> dict[str, Json]:
         "doc": definition.doc,
         "fields": [_plain(item) for item in definition.fields],
         "states": [_plain(item) for item in definition.states],
-        "events": [_plain(item) for item in definition.events],
-        "checks": [_exported(item) for item in definition.checks],
+        "events": [_exported(item, "limits") for item in definition.events],
+        "checks": [_exported(item, "judge") for item in definition.checks],
         "computed": [_plain(item) for item in definition.computed],
         "proves": [_plain(item) for item in definition.proves],
     }
@@ -305,9 +323,10 @@ def _plain(item: Any) -> Any:
     return item
 
 
-def _exported(check: Check) -> dict[str, Json]:
-    """Only a judge's check has the member `judge`: other forms, and their digests, are what they were before judges."""
-    return {name: value for name, value in _plain(check).items() if name != "judge" or value is not None}
+def _exported(item: Check | Event, later: str) -> dict[str, Json]:
+    """A member that came later stands in the form only where it says something: other forms, and their digests, are what
+    they were before it."""
+    return {name: value for name, value in _plain(item).items() if name != later or value}
 
 
 def _event(item: Mapping[str, Any]) -> Event:
@@ -321,6 +340,7 @@ def _event(item: Mapping[str, Any]) -> Event:
         acquires=item["acquires"],
         when=tuple(Function(**guard) for guard in item["when"]),
         tool=item["tool"],
+        limits=tuple(Limit(**limit) for limit in item.get("limits", ())),
     )
 
 

@@ -11,7 +11,7 @@ from itertools import chain
 from pointsman.errors import Fault
 from pointsman.kernel import ingest, opinion, schedule, schema
 from pointsman.kernel.cautions import cautions
-from pointsman.kernel.definition import NOTICES, Check, Computed, Definition, Event, Field, Retry, Schedule, State
+from pointsman.kernel.definition import NOTICES, Check, Computed, Definition, Event, Field, Limit, Retry, Schedule, Schema, State
 from pointsman.kernel.flow import first, reachable, satisfiable, search
 from pointsman.kernel.kinds import misfits
 from pointsman.kernel.prove import false_proofs
@@ -42,6 +42,9 @@ SERVER_TOOLS = frozenset(
         "propose",
     ]
 )
+
+MOST = 10**12
+"""The largest limit: its millionths fit 64 bits with room."""
 
 OUTCOMES = (None, "failed", "cancelled")
 
@@ -218,7 +221,33 @@ def _event(definition: Definition, item: Event) -> Iterator[Fault]:
         yield _at(item, "unused_otherwise", "`otherwise` is taken when a required check fails, and none is required")
     if any(guard.version < 1 for guard in item.when):
         yield _at(item, "bad_version", "the version of a function is a whole number from 1")
+    yield from (_at(item, code, message) for limit in item.limits for code, message in _limit(definition, item, limit))
     yield from _rule(definition, item)
+
+
+def _limit(definition: Definition, event: Event, limit: Limit) -> Iterator[tuple[str, str]]:
+    if ingest.identifier(limit.name, ""):
+        yield "bad_name", "the name of a limit is ASCII, as that of a tag"
+        return
+    if [other for other in definition.limits if other.name == limit.name] != [limit] or event.limits.count(limit) > 1:
+        yield "name_clash", f"limit {limit.name} is declared twice, or in two ways: declare it once"
+    if type(limit.most) not in ((int,) if limit.sum is None else (int, float)) or not 0 < limit.most <= MOST:
+        yield "bad_limit", f"what limit {limit.name} lets pass must be more than 0, and a whole number unless it is a sum"
+    if limit.per is not None and (type(limit.per) is not int or limit.per <= 0):
+        yield "bad_time", f"limit {limit.name} must be for a time longer than nothing"
+    if limit.per is None and not event.acquires:
+        yield "bad_limit", f"limit {limit.name} counts owners, and {event.name} makes none: it does not acquire"
+    for name in (limit.key, limit.sum):
+        if name is not None and name not in definition.field:
+            yield "unknown_field", f"limit {limit.name} looks at {name}, which is no field"
+    if limit.sum is not None and limit.sum in definition.field and not _numeric(definition.field[limit.sum].schema):
+        yield "bad_limit", f"limit {limit.name} adds up {limit.sum}, which is no number"
+
+
+def _numeric(schema: Schema) -> bool:
+    """Whether a field holds a number, or none."""
+    options = [option for option in schema.get("anyOf", [schema]) if option.get("type") != "null"]
+    return bool(options) and all(option.get("type") in ("integer", "number") for option in options)
 
 
 def _moves(definition: Definition, item: Event) -> Iterator[Fault]:

@@ -255,6 +255,46 @@ def _plain(function: Any) -> Any:
     return function.__func__ if isinstance(function, staticmethod) else function  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
+# ── limits ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A field of the machine by its name."""
+
+    name: str
+
+
+class Fields:
+    """`field.amount` names a field of the machine that a rule or limit stands in."""
+
+    def __getattr__(self, name: str) -> Named:
+        return Named(name)
+
+
+field = Fields()
+
+
+class Limit:
+    """How much may happen across all tasks, under a name that other events and machines may share.
+
+    `Limit("openai", per=minutes(1), max=600)`: so many accepted events in any minute. `sum=field.amount` counts the value of
+    a field in place of one each. `concurrent=1`: so many tasks that somebody owns, for events that acquire. With
+    `key=field.repo` each value of that field has a limit of its own."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        per: Duration | None = None,
+        max: int | float | None = None,
+        sum: Named | None = None,
+        concurrent: int | None = None,
+        key: Named | None = None,
+    ):
+        self.name, self.per, self.max, self.sum, self.concurrent, self.key = name, per, max, sum, concurrent, key
+
+
 # ── events and proofs ────────────────────────────────────────────────────────────────────────────────────────────
 
 Checks: TypeAlias = CheckMark[...] | JudgeMark
@@ -267,7 +307,7 @@ class Event:
 
     `by` says who may propose it, `sets` names the fields its arguments set, `requires` the checks that must pass on the
     proposed content, `otherwise` the state taken, draft and evidence kept, when one fails. An event that `acquires` makes
-    the proposer the owner. `when` are guards. `tool` names it for agents."""
+    the proposer the owner. `when` are guards, `limits` are shared with all other tasks. `tool` names it for agents."""
 
     def __init__(
         self,
@@ -279,6 +319,7 @@ class Event:
         acquires: bool = False,
         when: Guards | tuple[Guards, ...] = (),
         tool: str | None = None,
+        limits: Limit | tuple[Limit, ...] = (),
     ):
         for move in moves:
             if not isinstance(move, Moves):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -287,6 +328,7 @@ class Event:
         self.sets: tuple[Sets, ...] = _several(sets)
         self.requires: tuple[Checks, ...] = _several(requires)
         self.when: tuple[Guards, ...] = _several(when)
+        self.limits: tuple[Limit, ...] = _several(limits)
 
 
 def _several(items: Any) -> tuple[Any, ...]:

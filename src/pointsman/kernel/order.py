@@ -1,7 +1,7 @@
 """The rules of a decision that look only at the task and the proposal, in the order in which they speak.
 
     complete → rights (with `owner` taken as true) → expected version and digest → already decided → state → ownership
-    → parked, holds, dependencies → guards
+    → parked, holds, limits, dependencies → guards
 
 `ORDER` is that list; the first rule that answers with a refusal wins.
 """
@@ -13,6 +13,7 @@ from pointsman.errors import Refusal
 from pointsman.kernel import hold, parking
 from pointsman.kernel.case import Case
 from pointsman.kernel.lease import not_mine
+from pointsman.kernel.limits import limited
 from pointsman.kernel.refuse import contributed, rights
 from pointsman.kernel.rules import ANONYMOUS, admits, says
 from pointsman.types import iso
@@ -102,6 +103,6 @@ def guarded(case: Case) -> Refusal | None:
     return case.no("guard_failed", "; ".join(item["reason"] for item in failed), failed=failed) if failed else None
 
 
-ORDER: tuple[Rule, ...] = (complete, may_propose, as_expected, undecided, in_state, owned, in_work, not_held, unblocked, guarded)
+ORDER: tuple[Rule, ...] = (complete, may_propose, as_expected, undecided, in_state, owned, in_work, not_held, limited, unblocked, guarded)
 UNASKED: tuple[Rule, ...] = (in_state, in_work, guarded)
 """What is judged of an event that nobody asks for, because its time has come."""

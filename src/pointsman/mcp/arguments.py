@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pointsman.engine.ordering import MOST_NAMES
 from pointsman.kernel.definition import Definition, Event, Schema
 from pointsman.kernel.lease import LONGEST, SHORTEST
 from pointsman.kernel.rules import Principal, admits, mentions
@@ -33,6 +34,8 @@ LEASE_S = optional(
     {"type": "number", "minimum": SHORTEST / SECOND, "maximum": LONGEST / SECOND},
     "Hold it for so many seconds without a call of yours, in place of the usual time.",
 )
+NAMES = {"type": "array", "items": shape.NAME, "maxItems": MOST_NAMES}
+RUN_AT = {"type": "string", "minLength": 1, "maxLength": 40}
 AS = said(shape.NAME, "Your name, always the same, such as worker-1.")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pointsman.engine.terms import LARGEST_PRIORITY
 from pointsman.kernel.definition import Definition, Event, Schema
 from pointsman.kernel.faults import SERVER_TOOLS
 from pointsman.kernel.ingest import KEY_LENGTH
@@ -111,7 +112,10 @@ def _create(machines: Mapping[str, Definition], seating: Seating) -> Tool:
     says which fields a machine needs."""
     beside = {
         **arguments.machine(machines, required=len(machines) > 1),
-        "priority": optional(count(-1_000, 1_000), "Higher goes ahead."),
+        "priority": optional(count(-LARGEST_PRIORITY, LARGEST_PRIORITY), "Higher goes ahead."),
+        "tags": optional(arguments.NAMES, "What it is called: claimers may ask for tasks of a tag."),
+        "needs": optional(arguments.NAMES, "What a claimer must be able to do to be given it."),
+        "run_at": optional(arguments.RUN_AT, "Not given to anybody before this time, such as 2026-01-31T12:00:00Z."),
         "dedupe_key": optional(
             shape.NAME, "A name for this piece of work: a task that is there under it is answered in place of a new one."
         ),
@@ -144,6 +148,8 @@ def _claim(machines: Mapping[str, Definition], seating: Seating) -> Tool:
             {"type": "array", "minItems": 1, "items": one_of(_states(machines))},
             "Only tasks that wait in one of these states; else those that are new, and those whose owner let them lie.",
         ),
+        "tags": optional(arguments.NAMES, "The first that has all these tags."),
+        "capabilities": optional(arguments.NAMES, "What you are able to do: you are given no task that needs anything else."),
         "wait_s": optional(
             {"type": "number", "minimum": 0, "maximum": arguments.LONGEST_WAIT_S},
             "When none waits, look for one for so many seconds before you are told nothing_to_claim.",

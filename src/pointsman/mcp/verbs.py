@@ -84,6 +84,9 @@ async def _create(asked: Asked) -> Content:
         asked.fields,
         by=asked.who,
         priority=asked.args.get("priority", 0),
+        tags=asked.args.get("tags"),
+        needs=asked.args.get("needs"),
+        run_at=asked.args.get("run_at"),
         dedupe_key=asked.args.get("dedupe_key"),
         idempotency_key=asked.args.get("idempotency_key"),
     )
@@ -97,6 +100,8 @@ async def _claim(asked: Asked) -> Content:
         id=asked.args.get("task_id"),
         states=asked.args.get("states"),
         wait_s=asked.args.get("wait_s", 0),
+        tags=asked.args.get("tags"),
+        capabilities=asked.args.get("capabilities"),
         expect_version=asked.args.get("expect_version"),
         session=_session(asked),
         lease_s=asked.args.get("lease_s"),

@@ -4,8 +4,9 @@
 recomputing. `volatile`: neither; nothing that matters may rest on it.
 
 A row that history implies is missed when it is gone: entries, payloads, tasks, requests, snapshots, feed rows, machines.
-A dropped judgement, proposal, hold or schedule is not found: history does not say that it was there. What pruning removed
-is not missed: `prunings` and `pruned` say what that was.
+A dropped judgement, proposal, hold or schedule is not found: history does not say that it was there. A use of a limit follows
+from the entry that it names, and goes when its window or its owner has gone; one that went too early is not found. What pruning
+removed is not missed: `prunings` and `pruned` say what that was.
 
 A copy of a database walks `COLUMNS` too, in this order, which is that of the foreign keys, and each table by its key in
 `KEYS`.
@@ -26,7 +27,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         covered="id machine machine_version state version revision digest fields owner owner_root session epoch priority evidence "
         "contributors decisions created_by created_at updated_at head since deadline run_at tags needs dedupe_key parent blocked_by "
         "attempts parked joining",
-        derived="key final place blockers",
+        derived="key final place blockers lane",
         volatile="lease_until ready wake_at",
     ),
     "entries": _columns(
@@ -51,6 +52,8 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         volatile="next_at",
     ),
     "schedules": _columns(covered="machine name spec next_at hash"),
+    "lanes": _columns(derived="key digest text"),
+    "limit_uses": _columns(derived="task version name subject amount at ends"),
     "refusals": _columns(volatile="key at task event by door code detail"),
     "prunings": _columns(covered="number before payloads at hash"),
     "pruned": _columns(covered="version at hash", derived="task"),
@@ -71,6 +74,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "settling": ("task",),
     "holds": ("id",),
     "schedules": ("machine", "name"),
+    "lanes": ("key",),
+    "limit_uses": ("task", "version", "name"),
     "refusals": ("key",),
     "prunings": ("number",),
     "pruned": ("task",),

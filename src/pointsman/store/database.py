@@ -24,7 +24,7 @@ Probe = Callable[[str], None]
 
 
 class Tx(Protocol):
-    """One transaction. `now` is the store's clock, read once, after the write lock was taken."""
+    """One transaction. `now` is the store's clock, read once after the write lock was taken, and anew after waiting for a row."""
 
     @property
     def now(self) -> Instant: ...

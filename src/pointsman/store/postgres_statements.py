@@ -9,17 +9,20 @@ from dataclasses import dataclass
 
 from pointsman.store.statements import TOKEN, Statement
 
-LOCKS: Mapping[str, str] = {"/*lock*/": "FOR NO KEY UPDATE", "/*lock:skip*/": "FOR NO KEY UPDATE SKIP LOCKED"}
+WAITS = "/*lock*/"
+LOCKS: Mapping[str, str] = {WAITS: "FOR NO KEY UPDATE", "/*lock:skip*/": "FOR NO KEY UPDATE SKIP LOCKED"}
 
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """A statement as it is sent. `parameters` are in the order of their numbers."""
+    """A statement as it is sent. `parameters` are in the order of their numbers; one that `waits` may have to wait for a
+    row."""
 
     name: str
     shape: str
     sql: bytes
     parameters: tuple[str, ...]
+    waits: bool
 
 
 def for_writing(statements: Mapping[str, Statement]) -> Mapping[str, Spelled]:
@@ -33,4 +36,4 @@ def for_reading(statements: Mapping[str, Statement]) -> Mapping[str, Spelled]:
 def _spelled(statement: Statement, locks: Mapping[str, str]) -> Spelled:
     numbers = {name: f"${number}" for number, name in enumerate(statement.parameters, 1)}
     sql = TOKEN.sub(lambda found: numbers.get(found["parameter"]) or locks.get(found[0], found[0]), statement.sql)
-    return Spelled(statement.name, statement.shape, sql.encode(), statement.parameters)
+    return Spelled(statement.name, statement.shape, sql.encode(), statement.parameters, WAITS in locks and WAITS in statement.sql)

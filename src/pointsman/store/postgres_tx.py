@@ -14,8 +14,8 @@ LARGEST = 2**63 - 1
 
 
 class Transaction:
-    """The `Tx` of one unit. Its time is read when it is first asked for: after the statement that waits for a row, and
-    not in it, or it would be older than the wait."""
+    """The `Tx` of one unit. Its time is read when it is first asked for, and anew after a statement that may have waited for
+    a row: read before or in it, it would be older than the wait."""
 
     __slots__ = ("_clock", "_cursor", "_execute", "_now", "_statements", "news")
 
@@ -46,6 +46,8 @@ class Transaction:
             if type(value) is int and not -LARGEST - 1 <= value <= LARGEST:
                 raise OverflowError(f"{statement}: an integer is beyond 64 bits")
         self._execute(found.sql, values)
+        if found.waits:
+            self._now = None
         return ANSWERS[found.shape](statement, self._cursor.fetchall() if self._cursor.description else [])
 
     def end(self) -> None:

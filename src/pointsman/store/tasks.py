@@ -2,22 +2,21 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import merge
 from operator import itemgetter
 from typing import Any, Literal
 
 from pointsman.kernel.chain import canonical, parse
 from pointsman.kernel.task import TOLD, Attempts, Lease, Task, parsed, plain
 from pointsman.store.database import Row, Tx
+from pointsman.store.lanes import Lane
 from pointsman.types import Instant, minutes
 
 Order = Literal["created_at", "updated_at", "priority"]
-LOOKED_AT_ONCE = 500
 PRIORITY_STEP = minutes(1)
 """One step of priority is worth this much waiting, so a higher one goes ahead and nothing starves."""
 
-Queue = Literal["claimable", "awake"]
-"""Tasks that nobody holds, and tasks that time alone has made claimable: a lease ran out, or the time to run has come."""
+WOKEN = 500
+"""How many tasks one unit puts among those that can be claimed."""
 
 Position = tuple[Instant, str]
 """A place in an ordered list: the value it is ordered by, and the id that breaks ties."""
@@ -80,13 +79,13 @@ def place(task: Task) -> Instant:
 
 
 def readiness(task: Task, *, final: bool, blockers: int) -> tuple[int, Instant | None]:
-    """Whether the task can be claimed as it stands, and when time alone will make it so. Whether that time has come is
-    asked when somebody claims."""
+    """Whether the task can be claimed as it stands, and when time alone will make it so. When that time has come, `wake`
+    puts it among those that can be claimed."""
     if final or task.parked is not None or task.joining is not None or blockers:
         return 0, None
     if task.owner is not None:
         return 0, None if task.lease is None else task.lease.expires_at
-    return (1, None) if task.run_at is None else (0, task.run_at)
+    return (1, None) if task.run_at is None or task.run_at <= task.updated_at else (0, task.run_at)
 
 
 def columns(task: Task, *, final: bool, head: str, before: Stored | None = None, blockers: int = 0) -> dict[str, Any]:
@@ -107,64 +106,24 @@ def find(tx: Tx, task_id: str) -> Stored | None:
     return None if row is None else stored(row, tx.now)
 
 
-def next_in_line(tx: Tx, machine: str, queues: Sequence[tuple[Queue, int, str]]) -> Stored | None:
-    """The first task over several queues (which, machine version, state), locked. Rows that others hold are passed over,
-    and waited for only when there is nothing else: who holds one may yet give it back."""
-    heads = [head for queue in queues if (head := _head(tx, machine, *queue)) is not None]
-    if heads:
-        return min(heads, key=lambda head: (place(head.task), head.key))
-    return next((head for queue in queues if (head := _head(tx, machine, *queue, at_last="_at_last")) is not None), None)
+def can_wake(tx: Tx, machine: str) -> bool:
+    """Whether `wake` has work."""
+    return bool(tx("some_can_wake", machine=machine, now=tx.now)[0])
 
 
-def _head(tx: Tx, machine: str, queue: Queue, version: int, state: str, at_last: str = "") -> Stored | None:
-    due = {"now": tx.now} if queue == "awake" else {}
-    row = tx(f"next_{queue}{at_last}", machine=machine, machine_version=version, state=state, **due)
+def wake(tx: Tx, machine: str, *, waiting: bool = False) -> int:
+    """Put tasks that time alone has made claimable (a lease ran out, or the time to run has come) among those that can be
+    claimed; how many. The flag is a hint: whoever decides on a task judges its lease anew."""
+    statement = "wake_at_last" if waiting else "wake"
+    return len(tx(statement, machine=machine, now=tx.now, limit=WOKEN))
+
+
+def next_in_lane(tx: Tx, lane: Lane, start: tuple[Instant, int], *, waiting: bool) -> Stored | None:
+    """The first task of a lane from a place and key on, locked. Rows that others hold are passed over, or waited for."""
+    where = {"machine": lane.machine, "machine_version": lane.machine_version, "state": lane.state, "lane": lane.key}
+    statement = "next_in_lane_at_last" if waiting else "next_in_lane"
+    row = tx(statement, **where, place=start[0], from_key=start[1])
     return None if row is None else stored(row, tx.now)
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A task in line, as it was looked at without a lock."""
-
-    key: int
-    id: str
-    version: int
-    machine_version: int
-    state: str
-    lapsed: bool
-    tags: tuple[str, ...]
-    updated_at: Instant
-
-
-def in_line(tx: Tx, machine: str, queues: Sequence[tuple[Queue, int, str]]) -> Iterator[Waiting]:
-    """Every task over several queues, the first first."""
-    return (waiting for _, waiting in merge(*(_looked(tx, machine, *queue) for queue in queues), key=itemgetter(0)))
-
-
-def _looked(tx: Tx, machine: str, queue: Queue, version: int, state: str) -> Iterator[tuple[tuple[Instant, int], Waiting]]:
-    due = {"now": tx.now} if queue == "awake" else {}
-    last: tuple[Instant, int] = (FIRST[0], 0)
-    more = True
-    while more:
-        page = {"after": last[0], "after_key": last[1], "limit": LOOKED_AT_ONCE}
-        rows: list[Row] = tx(f"waiting_{queue}", machine=machine, machine_version=version, state=state, **page, **due)
-        more = len(rows) == LOOKED_AT_ONCE
-        for placed, key, task_id, task_version, owner, tags, updated_at in rows:
-            last = placed, key
-            yield last, Waiting(key, task_id, task_version, version, state, owner is not None, tuple(parse(tags)), updated_at)
-
-
-def take(tx: Tx, waiting: Waiting) -> Stored | None:
-    """Lock a task in line; None when somebody else has locked it, or it has moved."""
-    row = tx("take_waiting", key=waiting.key, version=waiting.version, now=tx.now)
-    return None if row is None else stored(row, tx.now)
-
-
-def take_at_last(tx: Tx, waiting: Waiting) -> Stored | None:
-    """The same, waiting for whoever has locked it: it may be given back."""
-    found = find(tx, waiting.id)
-    still = found is not None and found.task.version == waiting.version and not found.task.held
-    return found if still else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +152,9 @@ def prolong(tx: Tx, task_id: str, until: Instant) -> None:
     tx("prolong_lease", id=task_id, lease_until=until)
 
 
-def add(tx: Tx, task: Task, *, final: bool, head: str, blockers: int = 0) -> int:
+def add(tx: Tx, task: Task, *, final: bool, head: str, lane: int, blockers: int = 0) -> int:
     """Insert a new task that waits for so many others; its key."""
-    key: int = tx("add_task", **columns(task, final=final, head=head, blockers=blockers), blockers=blockers)[0]
+    key: int = tx("add_task", **columns(task, final=final, head=head, blockers=blockers), blockers=blockers, lane=lane)[0]
     return key
 
 
@@ -210,13 +169,13 @@ def unblock(tx: Tx, task: Stored, *, final: bool) -> bool:
 _FIXED = ("id", "machine", "machine_version", "priority", "created_by", "created_at", "tags", "needs", "dedupe_key", "parent", "blocked_by")
 
 
-def advance(tx: Tx, before: Stored, after: Task, *, final: bool, head: str) -> bool:
-    """Write the step's row while it still is what was read; False when it is not."""
+def advance(tx: Tx, before: Stored, after: Task, *, final: bool, head: str, lane: int | None) -> bool:
+    """Write the step's row while it still is what was read; False when it is not. A lane of None stays."""
     values = columns(after, final=final, head=head, before=before)
     for name in _FIXED:
         del values[name]
     expected = {"expected_version": before.task.version, "expected_epoch": before.task.epoch}
-    return tx("advance_task", key=before.key, **expected, **values) is not None
+    return tx("advance_task", key=before.key, lane=lane, **expected, **values) is not None
 
 
 @dataclass(frozen=True, slots=True)

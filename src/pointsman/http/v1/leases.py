@@ -39,6 +39,8 @@ async def _next(asked: Asked, machine: str, before: list[Task]) -> Task | None:
             machine,
             by=asked.by,
             states=asked.body.get("states"),
+            tags=asked.body.get("tags"),
+            capabilities=asked.body.get("capabilities"),
             session=asked.session,
             lease_s=asked.body.get("lease_s"),
             wait_s=0 if before else asked.body.get("wait_s", 0),

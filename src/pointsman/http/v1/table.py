@@ -3,6 +3,7 @@
 from typing import Any
 
 from pointsman.engine.operating import FASTEST_RELEASE, LONGEST_REASON
+from pointsman.engine.ordering import MOST_NAMES
 from pointsman.engine.terms import LARGEST_PRIORITY
 from pointsman.http.v1 import feed, holds, leases, machines, past, shapes, tasks
 from pointsman.http.v1.operation import Answer, Call, Operation
@@ -113,12 +114,17 @@ _MACHINE = Answer("The machine", ref("Machine"))
 _TAKEN = Answer("The tasks; none when nothing waits", closed({"tasks": many(ref("Task"))}), REPLAYED)
 _EVENTS = Answer("Events `entry` and `reset`", TEXT, media_type="text/event-stream")
 
+NAMES = or_null({"type": "array", "items": _NAME, "maxItems": MOST_NAMES})
 _ASKED: dict[str, Schema] = {
     "machine": or_null({"type": "string", "maxLength": 128}),
     "fields": OBJECT,
     "priority": {"type": "integer", "minimum": -LARGEST_PRIORITY, "maximum": LARGEST_PRIORITY},
+    "tags": NAMES,
+    "needs": NAMES,
+    "run_at": or_null(shapes.TIME),
     "dedupe_key": or_null(_NAME),
 }
+_MAY_LACK = ("machine", "priority", "tags", "needs", "run_at", "dedupe_key", "blocked_by")
 _UPSTREAM = closed({"task": shapes.ID, "on_failure": shapes.FATE}, optional=["on_failure"])
 _PART = closed({"task": {"anyOf": [shapes.ID, _REF]}, "on_failure": shapes.FATE}, optional=["on_failure"])
 CREATION = closed(
@@ -128,11 +134,11 @@ CREATION = closed(
         "parent": or_null(shapes.ID),
         "epoch": or_null(_COUNT),
     },
-    optional=["machine", "priority", "dedupe_key", "blocked_by", "parent", "epoch"],
+    optional=[*_MAY_LACK, "parent", "epoch"],
 )
 _ITEM = closed(
     {"ref": or_null(_NAME), **_ASKED, "blocked_by": {"type": "array", "items": _PART, "maxItems": MOST_UPSTREAMS}},
-    optional=["ref", "machine", "priority", "dedupe_key", "blocked_by"],
+    optional=["ref", *_MAY_LACK],
 )
 BATCH = closed(
     {
@@ -155,11 +161,13 @@ CLAIM = closed(
     {
         "machine": or_null({"type": "string", "maxLength": 128}),
         "states": or_null({"type": "array", "items": {"type": "string", "maxLength": 128}, "minItems": 1, "maxItems": leases.MOST}),
+        "tags": NAMES,
+        "capabilities": NAMES,
         "limit": {"type": "integer", "minimum": 1},
         "lease_s": _LEASE_S,
         "wait_s": {"type": "number", "minimum": 0, "maximum": WAIT_S},
     },
-    optional=["machine", "states", "limit", "lease_s", "wait_s"],
+    optional=["machine", "states", "tags", "capabilities", "limit", "lease_s", "wait_s"],
 )
 RENEWAL = closed({"epoch": _COUNT, "lease_s": _LEASE_S}, optional=["lease_s"])
 RELEASE = closed(
@@ -190,7 +198,7 @@ HELD = closed(
 REFUSALS = (
     *("idempotency_conflict", "identity_mismatch", "role_missing", "self_approval", "stale_version", "stale_content"),
     *("already_decided", "wrong_state", "not_owner", "lease_lost", "already_claimed", "held", "machine_unavailable", "guard_failed"),
-    *("evidence_failed", "evidence_pending", "unknown_task", "unknown_event", "parked", "blocked"),
+    *("evidence_failed", "evidence_pending", "unknown_task", "unknown_event", "parked", "blocked", "limit_reached"),
 )
 """What asking for an event can be answered."""
 

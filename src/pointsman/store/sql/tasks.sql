@@ -5,66 +5,59 @@ FROM tasks
 WHERE id = :id
 /*lock*/;
 
--- name: next_claimable :one?
--- The first task of a machine version in this state that nobody holds, by place. One that somebody is deciding on is passed over.
+-- name: some_can_wake :one
+-- Whether time has made a task claimable that nobody has put among those that can be claimed yet.
+SELECT EXISTS (
+    SELECT 1 FROM tasks WHERE ready = 0 AND machine = :machine AND wake_at <= :now
+) AS some;
+
+-- name: wake :many
+-- Put tasks that time has made claimable among those that can be claimed. One that somebody is deciding on is passed over.
+WITH found AS MATERIALIZED (
+    SELECT t.key FROM tasks AS t
+    WHERE t.ready = 0 AND t.machine = :machine AND t.wake_at <= :now
+    ORDER BY t.wake_at, t.key
+    LIMIT :limit
+    /*lock:skip*/
+)
+UPDATE tasks
+SET ready = 1
+WHERE key IN (SELECT found.key FROM found)
+RETURNING key;
+
+-- name: wake_at_last :many
+-- The same, waiting for whoever holds a row: it may be left as it was.
+WITH found AS MATERIALIZED (
+    SELECT t.key FROM tasks AS t
+    WHERE t.ready = 0 AND t.machine = :machine AND t.wake_at <= :now
+    ORDER BY t.wake_at, t.key
+    LIMIT :limit
+    /*lock*/
+)
+UPDATE tasks
+SET ready = 1
+WHERE key IN (SELECT found.key FROM found)
+RETURNING key;
+
+-- name: next_in_lane :one?
+-- The first claimable task of a lane from a place on. One that somebody is deciding on is passed over.
 SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
 FROM tasks
-WHERE ready > 0 AND machine = :machine AND machine_version = :machine_version AND state = :state
+WHERE ready > 0 AND machine = :machine AND machine_version = :machine_version AND state = :state AND lane = :lane
+    AND (place, key) >= (:place, :from_key)
 ORDER BY place, key
 LIMIT 1
 /*lock:skip*/;
 
--- name: next_claimable_at_last :one?
+-- name: next_in_lane_at_last :one?
 -- The same, waiting for whoever holds a row: it may be given back.
 SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
 FROM tasks
-WHERE ready > 0 AND machine = :machine AND machine_version = :machine_version AND state = :state
+WHERE ready > 0 AND machine = :machine AND machine_version = :machine_version AND state = :state AND lane = :lane
+    AND (place, key) >= (:place, :from_key)
 ORDER BY place, key
 LIMIT 1
 /*lock*/;
-
--- name: next_awake :one?
--- The first task of a machine version in this state whose lease ran out, or whose time to run has come.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
-FROM tasks
-WHERE ready = 0 AND machine = :machine AND wake_at <= :now AND machine_version = :machine_version AND state = :state
-ORDER BY place, key
-LIMIT 1
-/*lock:skip*/;
-
--- name: next_awake_at_last :one?
--- The same, waiting for whoever holds a row: it may be given back.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
-FROM tasks
-WHERE ready = 0 AND machine = :machine AND wake_at <= :now AND machine_version = :machine_version AND state = :state
-ORDER BY place, key
-LIMIT 1
-/*lock*/;
-
--- name: waiting_claimable :many
--- A page of the tasks that nobody holds, by place, only looked at: what holds look at in them.
-SELECT place, key, id, version, owner, tags, updated_at
-FROM tasks
-WHERE ready > 0 AND machine = :machine AND machine_version = :machine_version AND state = :state
-    AND (place, key) > (:after, :after_key)
-ORDER BY place, key
-LIMIT :limit;
-
--- name: waiting_awake :many
--- The same of the tasks whose lease ran out, or whose time to run has come.
-SELECT place, key, id, version, owner, tags, updated_at
-FROM tasks
-WHERE ready = 0 AND machine = :machine AND wake_at <= :now AND machine_version = :machine_version AND state = :state
-    AND (place, key) > (:after, :after_key)
-ORDER BY place, key
-LIMIT :limit;
-
--- name: take_waiting :one?
--- One of them, locked, if it still is what was looked at. One that somebody is deciding on is passed over.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
-FROM tasks
-WHERE key = :key AND version = :version AND (ready > 0 OR wake_at <= :now)
-/*lock:skip*/;
 
 -- name: tasks_due :many
 -- A page of the tasks whose deadline has passed, the longest due first.
@@ -91,11 +84,11 @@ WHERE id = :id AND lease_until < :lease_until;
 INSERT INTO tasks (
     id, machine, machine_version, state, final, version, revision, digest, fields, owner, owner_root, session, epoch,
     priority, place, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until,
-    since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers, ready, wake_at
+    since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers, ready, wake_at, lane
 ) VALUES (
     :id, :machine, :machine_version, :state, :final, :version, :revision, :digest, :fields, :owner, :owner_root, :session, :epoch,
     :priority, :place, :evidence, :contributors, :decisions, :created_by, :created_at, :updated_at, :head, :lease_until,
-    :since, :deadline, :run_at, :tags, :needs, :dedupe_key, :parent, :blocked_by, :attempts, :parked, :joining, :blockers, :ready, :wake_at
+    :since, :deadline, :run_at, :tags, :needs, :dedupe_key, :parent, :blocked_by, :attempts, :parked, :joining, :blockers, :ready, :wake_at, :lane
 )
 RETURNING key;
 
@@ -106,7 +99,7 @@ SET state = :state, final = :final, version = :version, revision = :revision, di
     owner_root = :owner_root, session = :session, epoch = :epoch, evidence = :evidence, contributors = :contributors,
     decisions = :decisions, updated_at = :updated_at, head = :head,
     lease_until = :lease_until, since = :since, deadline = :deadline, run_at = :run_at, place = :place, attempts = :attempts,
-    parked = :parked, joining = :joining, ready = :ready, wake_at = :wake_at
+    parked = :parked, joining = :joining, ready = :ready, wake_at = :wake_at, lane = coalesce(:lane, lane)
 WHERE key = :key AND version = :expected_version AND epoch = :expected_epoch
 RETURNING version;
 
@@ -119,7 +112,7 @@ RETURNING blockers;
 
 -- name: tasks_after :many
 -- Every task row in key order, for verification.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers, final, place
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers, final, place, (SELECT l.text FROM lanes AS l WHERE l.key = tasks.lane) AS lane
 FROM tasks
 WHERE key > :after
 ORDER BY key
@@ -207,6 +200,6 @@ ORDER BY machine, machine_version, state;
 -- Tasks that wait to be claimed, by machine and state.
 SELECT machine, state, count(*) AS tasks
 FROM tasks
-WHERE ready > 0
+WHERE ready > 0 AND owner IS NULL
 GROUP BY machine, state
 ORDER BY machine, state;

@@ -106,7 +106,7 @@ UNION ALL SELECT 'prunings' AS name, count(length(CAST(t AS text))) AS rows FROM
 UNION ALL SELECT 'pruned' AS name, count(length(CAST(t AS text))) AS rows FROM pruned AS t
 UNION ALL SELECT 'dependencies' AS name, count(length(CAST(t AS text))) AS rows FROM dependencies AS t
 UNION ALL SELECT 'settling' AS name, count(length(CAST(t AS text))) AS rows FROM settling AS t
-UNION ALL SELECT 'holds' AS name, count(length(CAST(t AS text))) AS rows FROM holds AS t
-UNION ALL SELECT 'schedules' AS name, count(length(CAST(t AS text))) AS rows FROM schedules AS t
+UNION ALL SELECT 'lanes' AS name, count(length(CAST(t AS text))) AS rows FROM lanes AS t
+UNION ALL SELECT 'limit_uses' AS name, count(length(CAST(t AS text))) AS rows FROM limit_uses AS t
 UNION ALL SELECT 'unfinished' AS name, count(length(CAST(t AS text))) AS rows FROM unfinished AS t
 UNION ALL SELECT 'steps' AS name, count(length(CAST(t AS text))) AS rows FROM steps AS t;

@@ -1,0 +1,88 @@
+"""Lanes: one number for each combination of what decides whom a task may go to, so that whoever claims looks at what
+suits it and passes over the rest whatever its length."""
+
+from dataclasses import dataclass
+
+from pointsman.kernel import limits
+from pointsman.kernel.chain import digest, parse
+from pointsman.kernel.definition import Definition
+from pointsman.kernel.task import Task
+from pointsman.store.database import Tx
+from pointsman.types import Instant
+
+OPEN = 1
+"""The lane of a task that anybody may take."""
+_OPEN_TEXT = '{"limits":[],"needs":[],"tags":[]}'
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A state and lane of a machine version in which some task can be claimed, with its first place. `limits` are those of
+    the event that acquires, each with its subject; `initial` says that it is the state in which tasks begin."""
+
+    machine: str
+    machine_version: int
+    state: str
+    key: int
+    needs: frozenset[str]
+    tags: frozenset[str]
+    limits: tuple[tuple[str, str], ...]
+    place: Instant
+    head: int
+    initial: bool
+
+
+def of_new(tx: Tx, definition: Definition, task: Task) -> int:
+    return _interned(tx, limits.lane(definition, task))
+
+
+def of_step(tx: Tx, definition: Definition, before: Task, after: Task) -> int | None:
+    """The lane of a task after a step; None where it stays. Only limits make it change."""
+    if not definition.limits:
+        return None
+    text = limits.lane(definition, after)
+    return None if text == limits.lane(definition, before) else _interned(tx, text)
+
+
+def with_work(tx: Tx, definition: Definition) -> list[Lane]:
+    """Every lane of a machine version in which some task can be claimed, the first in line first."""
+    rows = tx("lanes_with_work", machine=definition.name, machine_version=definition.version)
+    return [_lane(definition, *row) for row in rows]
+
+
+def _lane(definition: Definition, state: str, key: int, text: str, place: Instant, head: int) -> Lane:
+    form = _OPEN_FORM if key == OPEN else parse(text)
+    return Lane(
+        definition.name,
+        definition.version,
+        state,
+        key,
+        frozenset(form["needs"]),
+        frozenset(form["tags"]),
+        tuple((name, subject) for name, subject in form["limits"]),
+        place,
+        head,
+        state == definition.initial,
+    )
+
+
+_OPEN_FORM = parse(_OPEN_TEXT)
+
+
+def _interned(tx: Tx, text: str) -> int:
+    if text == _OPEN_TEXT:
+        return OPEN
+    key = _digest(text)
+    if found := tx("find_lane", digest=key):
+        return found[0]
+    tx("add_lane", digest=key, text=text)
+    return tx("find_lane", digest=key)[0]
+
+
+def _digest(text: str) -> str:
+    return digest("lane", text)
+
+
+def altered(tx: Tx, after: int, limit: int) -> list[tuple[int, bool]]:
+    """Each lane behind a key, and whether it was altered."""
+    return [(key, kept != _digest(text)) for key, kept, text in tx("lanes_after", after=after, limit=limit)]

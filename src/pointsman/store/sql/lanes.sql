@@ -1,0 +1,52 @@
+-- name: find_lane :one?
+SELECT key
+FROM lanes
+WHERE digest = :digest;
+
+-- name: add_lane :none
+-- Somebody may add the same lane at the same moment.
+INSERT INTO lanes (digest, text) VALUES (:digest, :text)
+ON CONFLICT DO NOTHING;
+
+-- name: lanes_after :many
+-- Every lane, for verification.
+SELECT key, digest, text
+FROM lanes
+WHERE key > :after
+ORDER BY key
+LIMIT :limit;
+
+-- name: lanes_with_work :many
+-- The first task of each state and lane in which one can be claimed. Looks up the next one instead of reading all rows.
+WITH RECURSIVE found (key, state, lane, place) AS (
+    SELECT t.key, t.state, t.lane, t.place
+    FROM tasks AS t
+    WHERE t.key = (
+        SELECT n.key FROM tasks AS n
+        WHERE n.ready > 0 AND n.machine = :machine AND n.machine_version = :machine_version
+        ORDER BY n.state, n.lane, n.place, n.key
+        LIMIT 1
+    )
+    UNION ALL
+    SELECT t.key, t.state, t.lane, t.place
+    FROM found
+    JOIN tasks AS t ON t.key = coalesce(
+        (
+            SELECT n.key FROM tasks AS n
+            WHERE n.ready > 0 AND n.machine = :machine AND n.machine_version = :machine_version
+                AND n.state = found.state AND n.lane > found.lane
+            ORDER BY n.lane, n.place, n.key
+            LIMIT 1
+        ),
+        (
+            SELECT n.key FROM tasks AS n
+            WHERE n.ready > 0 AND n.machine = :machine AND n.machine_version = :machine_version AND n.state > found.state
+            ORDER BY n.state, n.lane, n.place, n.key
+            LIMIT 1
+        )
+    )
+)
+SELECT found.state, found.lane, lanes.text, found.place, found.key
+FROM found
+JOIN lanes ON lanes.key = found.lane
+ORDER BY found.place, found.key;
