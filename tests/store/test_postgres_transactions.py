@@ -106,6 +106,7 @@ def test_a_key_that_somebody_inserts_meanwhile_makes_the_unit_run_again(notes: P
 
     def first(tx: Tx) -> None:
         tx("put_note", id=9, text="first")
+        assert tx("find_note", text="first") is not None, "it is there before the other looks"
         entered.set()
         assert leave.wait(PATIENCE_S)
 
@@ -156,8 +157,9 @@ def test_two_units_in_a_deadlock_both_come_to_their_end(notes: Postgres) -> None
 def test_a_unit_that_goes_on_after_an_error_commits_nothing(notes: Postgres) -> None:
     def hides_it(tx: Tx) -> str:
         tx("put_note", id=7, text="lost")
+        tx("put_note", id=1, text="taken")
         with pytest.raises(psycopg.Error):
-            tx("put_note", id=1, text="taken")
+            tx("notes")
         return "all is well"
 
     with pytest.raises(StoreError, match="an error had ended the transaction") as told:

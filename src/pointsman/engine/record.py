@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from pointsman.engine.door import Call
-from pointsman.errors import StoreError
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.chain import FORMAT, GENESIS, Link, canonical, link_hash, payload_digest
 from pointsman.kernel.decide import Accept
@@ -24,10 +23,9 @@ def record(tx: Tx, call: Call, machine: Bound, before: Stored | None, accept: Ac
     final = machine.definition.state[after.state].final
     if before is None:
         key = tasks.add(tx, after, final=final, head=head)
-    elif tasks.advance(tx, before, after, final=final, head=head):
-        key = before.key
     else:
-        raise StoreError("store_busy", "the task moved inside the deciding transaction; nothing was written, try again")
+        key = before.key
+        tasks.advance(tx, before, after, final=final, head=head)
     history.append(tx, key, link, head, nonce, body)
     snapshots.keep(tx, key, after)
     requests.keep(tx, call.request, after.id, after.version, after.updated_at)

@@ -67,7 +67,8 @@ class Postgres:
         self._server = server
         self._pool = Pool(server, size)
         self._units = Units(server, self._pool, clock, probe)
-        self._writing, self._reading = writing(for_writing(statements)), reading(for_reading(statements))
+        self._writing = writing(for_writing(statements), server.asked)
+        self._reading = reading(for_reading(statements), server.asked)
         self._threads = ThreadPoolExecutor(size, "pointsman-postgres")
         self._inside = local()
 

@@ -2,6 +2,9 @@
 
 `/*lock*/` becomes FOR NO KEY UPDATE, which the foreign keys of other transactions do not wait for; `/*lock:skip*/`
 passes over what is locked. Where a unit only reads, both stay comments.
+
+A statement of shape `:sure` fails where it finds nothing, by a division by the number of rows: it is sent together with
+the COMMIT that must then not happen.
 """
 
 from collections.abc import Mapping
@@ -10,16 +13,19 @@ from dataclasses import dataclass
 from pointsman.store.statements import TOKEN, Statement
 
 LOCKS: Mapping[str, str] = {"/*lock*/": "FOR NO KEY UPDATE", "/*lock:skip*/": "FOR NO KEY UPDATE SKIP LOCKED"}
+SURE = "WITH sure AS ({}) SELECT 1 / count(*) FROM sure"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Spelled:
-    """A statement as it is sent. `parameters` are in the order of their numbers."""
+    """A statement as it is sent. `parameters` are in the order of their numbers. `decides` when what it reads is locked,
+    or would be in a unit that writes."""
 
     name: str
     shape: str
     sql: bytes
     parameters: tuple[str, ...]
+    decides: bool = False
 
 
 def for_writing(statements: Mapping[str, Statement]) -> Mapping[str, Spelled]:
@@ -33,4 +39,5 @@ def for_reading(statements: Mapping[str, Statement]) -> Mapping[str, Spelled]:
 def _spelled(statement: Statement, locks: Mapping[str, str]) -> Spelled:
     numbers = {name: f"${number}" for number, name in enumerate(statement.parameters, 1)}
     sql = TOKEN.sub(lambda found: numbers.get(found["parameter"]) or locks.get(found[0], found[0]), statement.sql)
-    return Spelled(statement.name, statement.shape, sql.encode(), statement.parameters)
+    whole = SURE.format(sql) if statement.shape == ":sure" else sql
+    return Spelled(statement.name, statement.shape, whole.encode(), statement.parameters, any(mark in statement.sql for mark in LOCKS))

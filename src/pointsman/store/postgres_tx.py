@@ -3,71 +3,75 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from psycopg import Cursor
-
-from pointsman.store.binding import ANSWERS, PLAIN, ended, refuse_misfits
+from pointsman.store.binding import ANSWERS, ended
 from pointsman.store.database import Probe, Row
 from pointsman.store.postgres_statements import Spelled
+from pointsman.store.postgres_values import Bound, bind
+from pointsman.store.postgres_wire import Wire
 from pointsman.types import Instant
 
-LARGEST = 2**63 - 1
+LATER = frozenset({":none", ":sure"})
+"""Statements of these shapes tell the unit nothing. They wait for the next one that does, or for COMMIT, and are sent with it;
+so a fault of theirs is told there. All of them are answered before the unit is."""
 
 
 class Transaction:
-    """The `Tx` of one unit. Its time is read when it is first asked for: after the statement that waits for a row, and
-    not in it, or it would be older than the wait."""
+    """The `Tx` of one unit. Its time is asked for behind the statement that waits for a row: in it, it would be older than the
+    wait; and before it, older still. The two are sent together. Otherwise it is asked for when it is first wanted."""
 
-    __slots__ = ("_clock", "_cursor", "_execute", "_now", "_statements")
+    __slots__ = ("_clock", "_now", "_send", "_statements", "_told", "_wire")
 
-    def __init__(self, cursor: Cursor[Row], statements: Mapping[str, Spelled], clock: Callable[[], Instant]):
-        self._cursor = cursor
-        self._execute = cursor.execute
+    def __init__(self, wire: Wire, statements: Mapping[str, Spelled], clock: Bound, told: Callable[[list[Row]], Instant]):
+        self._wire = wire
+        self._send = wire.send
         self._statements = statements
         self._clock = clock
+        self._told = told
         self._now: Instant | None = None
 
     @property
     def now(self) -> Instant:
         if self._now is None:
-            self._now = self._clock()
+            self._send(self._clock)
+            self._now = self._told(self._answer())
         return self._now
 
     def __call__(self, statement: str, /, **parameters: Any) -> Any:
         found = self._statements[statement]
-        if len(parameters) != len(found.parameters) or not PLAIN.issuperset(map(type, parameters.values())):
-            refuse_misfits(statement, found.parameters, parameters)
-        try:
-            values = [parameters[name] for name in found.parameters]
-        except KeyError:
-            refuse_misfits(statement, found.parameters, parameters)
-            raise
-        for value in values:
-            if type(value) is int and not -LARGEST - 1 <= value <= LARGEST:
-                raise OverflowError(f"{statement}: an integer is beyond 64 bits")
-        self._execute(found.sql, values)
-        return ANSWERS[found.shape](statement, self._cursor.fetchall() if self._cursor.description else [])
+        self._send(bind(found, parameters))
+        if found.shape in LATER:
+            return None
+        rows = self._with_time() if found.decides and self._now is None else self._answer()
+        return ANSWERS[found.shape](statement, rows)
 
     def end(self) -> None:
-        self._execute = ended
+        self._send = ended
+
+    def _answer(self) -> list[Row]:
+        return self._wire.rows(self._wire.answers()[-1])
+
+    def _with_time(self) -> list[Row]:
+        """The rows of the statement just sent. Where there are none, somebody else may be waited for yet."""
+        self._send(self._clock)
+        *_, answer, time = self._wire.answers()
+        if rows := self._wire.rows(answer):
+            self._now = self._told(self._wire.rows(time))
+        return rows
 
 
 class ProbedTransaction(Transaction):
-    """Tells the probe before and after every statement."""
+    """Tells the probe before and after every statement, and waits for the answer to each: whoever is held after one, has done it."""
 
     __slots__ = ("_probe",)
 
-    def __init__(self, probe: Probe, cursor: Cursor[Row], statements: Mapping[str, Spelled], clock: Callable[[], Instant]):
-        super().__init__(cursor, statements, clock)
+    def __init__(self, probe: Probe, *rest: Any):
+        super().__init__(*rest)
         self._probe = probe
-
-    @property
-    def now(self) -> Instant:
-        if self._now is None:
-            self._probe("clock")
-        return super().now
 
     def __call__(self, statement: str, /, **parameters: Any) -> Any:
         self._probe(f"before:{statement}")
         answer = super().__call__(statement, **parameters)
+        if answer is None:
+            self._wire.answers()
         self._probe(f"after:{statement}")
         return answer

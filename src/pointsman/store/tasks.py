@@ -111,13 +111,13 @@ def add(tx: Tx, task: Task, *, final: bool, head: str) -> int:
 _FIXED = ("id", "machine", "machine_version", "priority", "created_by", "created_at")
 
 
-def advance(tx: Tx, before: Stored, after: Task, *, final: bool, head: str) -> bool:
-    """Write the step's row while it still is what was read; False when it is not."""
+def advance(tx: Tx, before: Stored, after: Task, *, final: bool, head: str) -> None:
+    """Write the step's row while it still is what was read; when it is not, the unit is at its end."""
     values = columns(after, final=final, head=head, before=before)
     for name in _FIXED:
         del values[name]
     expected = {"expected_version": before.task.version, "expected_epoch": before.task.epoch}
-    return tx("advance_task", key=before.key, **expected, **values) is not None
+    tx("advance_task", key=before.key, **expected, **values)
 
 
 @dataclass(frozen=True, slots=True)
