@@ -5,7 +5,6 @@ rest of what came with it, a COMMIT too. A statement is prepared once in a sessi
 """
 
 import select
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count
 
@@ -69,10 +68,10 @@ class Wire:
         """To everything that waited, once all have come; or the first error among them is raised."""
         waiting, self._waiting = self._waiting, []
         try:
-            asked = [slot for bound in waiting for slot in self._submit(bound)]
+            asked = self._submit(waiting)
             self._libpq.pipeline_sync()
             self._flush()
-            found = self._sorted(asked)
+            found = self._answered(asked)
         except psycopg.Error:
             self.failed = True
             raise
@@ -97,44 +96,43 @@ class Wire:
     def close(self) -> None:
         self.session.close()
 
-    def _submit(self, bound: Bound) -> Iterator[_Key | None]:
-        """What answers will come: the key of a statement that is prepared first, and None for the statement itself."""
-        key = bound.statement, bound.types
-        name = self._prepared.get(key)
-        if name is None:
-            name = self._prepared[key] = b"p%d" % next(self._names)
-            self._libpq.send_prepare(name, bound.statement.sql, bound.types)
-            yield key
-        self._libpq.send_query_prepared(name, bound.values)
-        yield None
+    def _submit(self, waiting: list[Bound]) -> list[_Key | None]:
+        """What answers will come: a key for a statement that is prepared first, and None for one itself."""
+        asked: list[_Key | None] = []
+        for statement, values, types in waiting:
+            name = self._prepared.get((statement, types))
+            if name is None:
+                name = self._prepared[statement, types] = b"p%d" % next(self._names)
+                self._libpq.send_prepare(name, statement.sql, types)
+                asked.append((statement, types))
+            self._libpq.send_query_prepared(name, values)
+            asked.append(None)
+        return asked
 
-    def _sorted(self, asked: list[_Key | None]) -> list[PGresult]:
-        """The answers to statements. What could not be prepared is forgotten."""
+    def _answered(self, asked: list[_Key | None]) -> list[PGresult]:
+        """The answers to statements, up to the server's word that these were all. What could not be prepared is forgotten."""
         found: list[PGresult] = []
         error: psycopg.Error | None = None
-        for key, result in zip(asked, self._results(), strict=True):
+        for key in asked:
+            result = self._next()
             if result.status not in _FINE:
                 error = error or error_from_result(result)
                 self._prepared.pop(key, None) if key else None
             elif key is None:
                 found.append(result)
+            self._libpq.get_result()  # nothing, which ends the answer
+        self._next()
         if error is not None:
             raise error
         return found
 
-    def _results(self) -> Iterator[PGresult]:
-        """Until the server has said that these were all."""
-        while True:
-            while self._libpq.is_busy():
-                self._wait()
-            result = self._libpq.get_result()
-            if result is None:
-                if self.broken:
-                    raise psycopg.OperationalError(self._libpq.get_error_message())
-            elif result.status == ExecStatus.PIPELINE_SYNC:
-                return
-            else:
-                yield result
+    def _next(self) -> PGresult:
+        while self._libpq.is_busy():
+            self._wait()
+        result = self._libpq.get_result()
+        if result is None:
+            raise psycopg.OperationalError(self._libpq.get_error_message())
+        return result
 
     def _flush(self) -> None:
         """Reading too, since a server that cannot send does not read."""
