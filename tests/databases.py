@@ -22,7 +22,7 @@ from pointsman.testing import FakeClock
 
 STORES = ("sqlite", "postgres")
 VARIABLE = "POINTSMAN_TEST_POSTGRES"
-__all__ = ["STORES", "PostgresServer", "cluster", "empty", "packaged", "running", "spelled"]
+__all__ = ["SETTINGS", "STORES", "PostgresServer", "cluster", "empty", "packaged", "running", "spelled"]
 NAME = "pointsman_test"
 SETTINGS = """
 max_connections = 200
