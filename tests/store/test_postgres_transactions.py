@@ -11,7 +11,7 @@ import pytest
 from databases import PostgresServer
 from pointsman.errors import StoreError
 from pointsman.store import postgres_errors, statements
-from pointsman.store.connect import SQL
+from pointsman.store.connect import SERVER_SQL, SQL
 from pointsman.store.database import Tx
 from pointsman.store.postgres import Postgres
 from pointsman.store.postgres_statements import for_reading, for_writing
@@ -19,6 +19,7 @@ from pointsman.store.postgres_units import RUNS
 from store.notes import add, open_postgres_notes, texts
 
 PATIENCE_S = 20
+ASKED = statements.load(SERVER_SQL, "postgres")
 
 
 @pytest.fixture
@@ -190,7 +191,7 @@ def test_queued_units_are_finished_before_the_end_and_later_ones_refused(notes: 
 def test_every_statement_is_one_that_postgresql_understands(postgres: PostgresServer, prepared: psycopg.Connection, name: str) -> None:
     """Each is prepared, for writing and for reading, with the types left to PostgreSQL as they are when values are null."""
     loaded = statements.load(SQL, "postgres")
-    for spelled in (for_writing(loaded)[name], for_reading(loaded)[name]):
+    for spelled in (for_writing(loaded, ASKED)[name], for_reading(loaded)[name]):
         prepared.execute(b"PREPARE tried AS " + spelled.sql)
         prepared.execute(b"DEALLOCATE tried")
 
@@ -203,7 +204,7 @@ def prepared(postgres: PostgresServer) -> Iterator[psycopg.Connection]:
 
 def test_what_locks_is_marked_once_for_both_databases() -> None:
     loaded = statements.load(SQL, "postgres")
-    locking = {name for name, spelled in for_writing(loaded).items() if b"FOR NO KEY UPDATE" in spelled.sql}
+    locking = {name for name, spelled in for_writing(loaded, ASKED).items() if b"FOR NO KEY UPDATE" in spelled.sql}
     assert locking == {"find_task", *(f"next_{queue}{end}" for queue in ("claimable", "lapsed") for end in ("", "_at_last"))}
     assert not any(b"FOR NO KEY UPDATE" in spelled.sql for spelled in for_reading(loaded).values())
 

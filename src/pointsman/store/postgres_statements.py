@@ -3,8 +3,8 @@
 `/*lock*/` becomes FOR NO KEY UPDATE, which the foreign keys of other transactions do not wait for; `/*lock:skip*/`
 passes over what is locked. Where a unit only reads, both stay comments.
 
-A statement of shape `:sure` fails where it finds nothing, by a division by the number of rows: it is sent together with
-the COMMIT that must then not happen.
+A statement of shape `:sure` is put into `sure` of sql/postgres/server.sql, which fails where it finds nothing: it is sent together
+with the COMMIT that must then not happen.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pointsman.store.statements import TOKEN, Statement
 
 LOCKS: Mapping[str, str] = {"/*lock*/": "FOR NO KEY UPDATE", "/*lock:skip*/": "FOR NO KEY UPDATE SKIP LOCKED"}
-SURE = "WITH sure AS ({}) SELECT 1 / count(*) FROM sure"
+PLACE = "/*statement*/"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,16 +28,16 @@ class Spelled:
     decides: bool = False
 
 
-def for_writing(statements: Mapping[str, Statement]) -> Mapping[str, Spelled]:
-    return {name: _spelled(statement, LOCKS) for name, statement in statements.items()}
+def for_writing(statements: Mapping[str, Statement], asked: Mapping[str, Statement]) -> Mapping[str, Spelled]:
+    return {name: _spelled(statement, LOCKS, asked["sure"].sql) for name, statement in statements.items()}
 
 
 def for_reading(statements: Mapping[str, Statement]) -> Mapping[str, Spelled]:
     return {name: _spelled(statement, {}) for name, statement in statements.items()}
 
 
-def _spelled(statement: Statement, locks: Mapping[str, str]) -> Spelled:
+def _spelled(statement: Statement, locks: Mapping[str, str], sure: str = PLACE) -> Spelled:
     numbers = {name: f"${number}" for number, name in enumerate(statement.parameters, 1)}
     sql = TOKEN.sub(lambda found: numbers.get(found["parameter"]) or locks.get(found[0], found[0]), statement.sql)
-    whole = SURE.format(sql) if statement.shape == ":sure" else sql
+    whole = sure.replace(PLACE, sql) if statement.shape == ":sure" else sql
     return Spelled(statement.name, statement.shape, whole.encode(), statement.parameters, any(mark in statement.sql for mark in LOCKS))
