@@ -63,6 +63,16 @@ def test_many_statements_arrive_in_their_order(notes: Postgres, journeys: list[i
     assert max(journeys) == AT_ONCE
 
 
+@pytest.mark.parametrize("before", range(AT_ONCE - 3, AT_ONCE + 2))
+def test_a_row_and_the_time_behind_it_come_together_whatever_waits(notes: Postgres, before: int) -> None:
+    def unit(tx: Tx) -> tuple[int, int]:
+        for number in range(before):
+            tx("put_note", id=number, text="a")
+        return tx("hold_note", id=1)[0], tx.now
+
+    assert notes.run(unit)[0] == 1
+
+
 def test_more_than_a_socket_holds_is_sent_while_it_is_read(notes: Postgres) -> None:
     long = "x" * 3_000_000
     assert notes.run(lambda tx: [tx("echo", value=long) for _ in range(3)]) == [(long,)] * 3

@@ -38,11 +38,11 @@ class Transaction:
 
     def __call__(self, statement: str, /, **parameters: Any) -> Any:
         found = self._statements[statement]
-        self._send(bind(found, parameters))
-        if found.shape in LATER:
-            return None
-        rows = self._with_time() if found.decides and self._now is None else self._answer()
-        return ANSWERS[found.shape](statement, rows)
+        bound = bind(found, parameters)
+        if found.decides and self._now is None:
+            return ANSWERS[found.shape](statement, self._with_time(bound))
+        self._send(bound)
+        return None if found.shape in LATER else ANSWERS[found.shape](statement, self._answer())
 
     def end(self) -> None:
         self._send = ended
@@ -50,9 +50,9 @@ class Transaction:
     def _answer(self) -> list[Row]:
         return self._wire.rows(self._wire.answers()[-1])
 
-    def _with_time(self) -> list[Row]:
-        """The rows of the statement just sent. Where there are none, somebody else may be waited for yet."""
-        self._send(self._clock)
+    def _with_time(self, bound: Bound) -> list[Row]:
+        """The rows of a statement that locks, and the time behind it. Where there are none, somebody may be waited for yet."""
+        self._send(bound, self._clock)
         *_, answer, time = self._wire.answers()
         if rows := self._wire.rows(answer):
             self._now = self._told(self._wire.rows(time))
@@ -71,7 +71,7 @@ class ProbedTransaction(Transaction):
     def __call__(self, statement: str, /, **parameters: Any) -> Any:
         self._probe(f"before:{statement}")
         answer = super().__call__(statement, **parameters)
-        if answer is None:
+        if self._wire.waits:
             self._wire.answers()
         self._probe(f"after:{statement}")
         return answer

@@ -53,11 +53,16 @@ class Wire:
         """Whether the server has not said how the transaction ended."""
         return self.broken or self._libpq.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.ACTIVE)
 
-    def send(self, bound: Bound) -> None:
-        """Its answer comes with that of a later one."""
+    @property
+    def waits(self) -> bool:
+        """Whether something was not sent yet."""
+        return bool(self._waiting)
+
+    def send(self, *bound: Bound) -> None:
+        """Their answers come together, with those of later ones if there are any."""
         if len(self._waiting) >= AT_ONCE:
             self.answers()
-        self._waiting.append(bound)
+        self._waiting.extend(bound)
 
     def ask(self, bound: Bound) -> list[Row]:
         """The rows that answer it."""
