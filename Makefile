@@ -4,7 +4,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo test check format bench faults agents docs docs-check plant clean
+.PHONY: help setup setup-dev demo test check format bench bench-peers faults agents docs docs-check plant clean
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,13 @@ format: setup-dev  ## put the code into its one format
 
 bench: setup-dev  ## figures beside floors measured in the same run (QUICK=1 for a short one, DB=postgresql://… for that server)
 	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(DB),--db "$(DB)")
+
+.venv/.peers: tools/peers.sh .venv/.dev
+	@echo 'Installing the peers (once)…' >&2
+	@sh tools/peers.sh
+
+bench-peers: .venv/.peers  ## pgqueuer, procrastinate, oban, DBOS and huey beside Pointsman in one run (QUICK=1 for a short one)
+	@$(BIN)/python -m bench.peers --python .venv/peers/bin/python --write docs/benchmarks.md $(if $(QUICK),--quick)
 
 faults: setup-dev  ## the long fault suite: kill -9, crash points, races
 	@$(BIN)/python -m pytest -m long

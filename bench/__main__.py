@@ -10,6 +10,7 @@ from pathlib import Path
 from bench import flat, growth, python_api, rivals, stream, tools, waiting
 from bench.table import Effort, Line, disk, machine, render
 
+PEERS = "<!-- peers -->"
 EXPLAINED = Path(__file__).with_name("explained.md")
 
 
@@ -29,9 +30,9 @@ def main() -> None:
         table = render(on_postgres(options.db, effort) if options.db else measure(folder, effort))
     print(f"\n{table}")
     if options.write:
-        command = "make bench" + (" QUICK=1" if options.quick else "")
+        command = "make bench" + (" QUICK=1" if options.quick else "") + (" DB=…" if options.db else "")
         head = f"# Benchmarks\n\nPrinted by `{command}` on {date.today()}, on: {where}."
-        options.write.write_text(f"{head}\n\n{table}\n\n{EXPLAINED.read_text()}")
+        options.write.write_text(f"{head}\n\n{table}\n\n{EXPLAINED.read_text()}{beside_others(options.write)}")
 
 
 def measure(folder: Path, effort: Effort) -> list[Line]:
@@ -60,6 +61,12 @@ def on_postgres(url: str | None, effort: Effort) -> list[Line]:
     from bench import postgres
 
     return postgres.figures(url, effort)
+
+
+def beside_others(page: Path) -> str:
+    """What `python -m bench.peers` has written at the end of a page."""
+    found = page.read_text().partition(PEERS) if page.exists() else ("", "", "")
+    return f"\n{PEERS}{found[2]}" if found[1] else ""
 
 
 if __name__ == "__main__":

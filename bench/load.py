@@ -7,6 +7,7 @@ from pointsman import Pointsman, Task
 from pointsman.engine import propose as units
 from pointsman.engine.decision import Done
 from pointsman.kernel.case import Proposal
+from pointsman.kernel.terms import Terms
 from pointsman.store.database import Tx
 
 GROUP = 1_000
@@ -31,7 +32,7 @@ def _groups(count: int) -> list[int]:
 
 def _create(pm: Pointsman, size: int, tx: Tx) -> None:
     for _ in range(size):
-        units.create(pm.deciding(BY, None, None, {}), "tasks", FIELDS, 0, tx, False)
+        units.create(pm.deciding(BY, None, None, {}), "tasks", FIELDS, Terms(), tx, False)
 
 
 def _draft(pm: Pointsman, task: Task, size: int, tx: Tx) -> None:

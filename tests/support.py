@@ -31,3 +31,8 @@ def submitted(pm: Pointsman, owner: str = OWNER, draft: str = GOOD) -> Task:
 def approved(pm: Pointsman, owner: str = OWNER) -> Task:
     task = submitted(pm, owner)
     return pm.propose(task.id, "approve", by=REVIEWER, digest=task.digest)
+
+
+def failed(pm: Pointsman, owner: str = OWNER) -> Task:
+    task = drafting(pm, owner)
+    return pm.propose(task.id, "fail", {"review_note": "no time"}, by=owner, epoch=task.epoch)

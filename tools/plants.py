@@ -48,6 +48,21 @@ PLANTS: tuple[Plant, ...] = (
         ),
     ),
     Plant(
+        "a wake-up that comes during the look is forgotten",
+        ("tests/promises/test_p22_wake_ups_are_hints.py",),
+        (
+            (
+                "            hint = place.listen()\n            found = yield from look()\n",
+                "            found = yield from look()\n            hint = place.listen()\n",
+            ),
+        ),
+    ),
+    Plant(
+        "who leaves a line tells nobody",
+        ("tests/store/test_hints.py",),
+        (("            hints = _next([line])\n", "            hints = _next([])\n"),),
+    ),
+    Plant(
         "an approval that ignores the digest it was shown",
         ("tests/kernel/test_decide.py",),
         (("if proposal.shown is not None and proposal.shown != task.digest:", "if False:"),),
@@ -122,5 +137,18 @@ PLANTS: tuple[Plant, ...] = (
                 "        if judged:\n            evidence[name] = change.evidence_of(next(iter(judged.values()))",
             ),
         ),
+    ),
+    Plant(
+        "a copy that is open before it was verified",
+        ("tests/promises/test_p05_a_copy_arrives_whole.py::test_a_copy_that_was_killed_says_so_and_is_refused_until_copied_anew",),
+        (
+            ('    told("verifying", 0)\n', '    writing.finish()\n    told("verifying", 0)\n'),
+            ("    if report.ok:\n        writing.finish()\n", ""),
+        ),
+    ),
+    Plant(
+        "a pruned task whose live row nobody vouches for",
+        ("tests/promises/test_p05_history_is_gapless_and_cannot_be_altered.py",),
+        (("    if not pruned.vouches_for(stored):", "    if pruned.version != stored.task.version:"),),
     ),
 )

@@ -6,11 +6,12 @@ from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import DefinitionError, Refused, StoreError
 from pointsman.kernel.annotations import NonBlank
 from pointsman.kernel.authoring import Machine
+from pointsman.kernel.definition import Retry
 from pointsman.kernel.marks import Event, State, always, check, computed, guard, judge, note, optional, result
 from pointsman.kernel.rules import Principal, contributor, owner, person, role
 from pointsman.kernel.task import Task
 from pointsman.kernel.verdict import Verdict
-from pointsman.types import hours, minutes
+from pointsman.types import hours, minutes, seconds
 
 __all__ = [
     "DefinitionError",
@@ -21,6 +22,7 @@ __all__ = [
     "Pointsman",
     "Principal",
     "Refused",
+    "Retry",
     "State",
     "StoreError",
     "Task",
@@ -40,4 +42,5 @@ __all__ = [
     "person",
     "result",
     "role",
+    "seconds",
 ]

@@ -10,10 +10,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from pointsman.config import Config
+from pointsman.engine.chance import wall_clock
 from pointsman.engine.door import Door
 from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import DefinitionError, invalid
 from pointsman.kernel.authoring import Machine
+from pointsman.store.connect import Migrated, migrate_to_newest
 
 if TYPE_CHECKING:
     from pointsman.http.asgi import Service
@@ -33,6 +35,11 @@ def opened(config: Config, *, create: bool = False, publish: bool = True, duties
     """The engine on the configured database. Importing the work file happens first and touches no database; a command
     that only reads does not publish its machines there; one that goes on running takes up duties."""
     return Pointsman(config.db, machines(config.work), create=create, publish=publish, duties=duties).through(door)
+
+
+def migrated(config: Config, *, create: bool) -> Migrated:
+    """The configured database at the newest schema, and what that took. No work file is read."""
+    return migrate_to_newest(config.db, clock=wall_clock, create=create)
 
 
 def served(pm: Pointsman) -> "Service":

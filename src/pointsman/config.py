@@ -17,6 +17,7 @@ from pointsman.errors import invalid
 FILE = "pointsman.toml"
 SQLITE = "sqlite:///"
 MEMORY = ":memory:"
+MOST_WORKERS = 64
 _PASSWORD = re.compile(r"postgres(?:ql)?://(?:[^/@]*:[^/@]+@|.*[?&]\w*password=)")
 
 
@@ -28,6 +29,7 @@ class Config:
     work: Path | None = None
     host: str = "127.0.0.1"
     port: int = 8470
+    workers: int = 1
     name: str | None = None
     json: bool = False
     source: Path | None = None
@@ -39,7 +41,7 @@ class Config:
 
 
 # What each setting is called in pointsman.toml (and, upper case after POINTSMAN_, in the environment), and its type.
-KEYS: Mapping[str, type] = {"db": str, "work": str, "host": str, "port": int, "as": str, "json": bool}
+KEYS: Mapping[str, type] = {"db": str, "work": str, "host": str, "port": int, "workers": int, "as": str, "json": bool}
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
@@ -117,6 +119,8 @@ def _fault(key: str, value: Any) -> str | None:
 def _range(key: str, value: Any) -> str | None:
     if key == "port" and not 0 <= value <= 65535:
         return "must be from 0 to 65535"
+    if key == "workers" and not 1 <= value <= MOST_WORKERS:
+        return f"must be from 1 to {MOST_WORKERS}"
     return "must not be blank" if value == "" else None
 
 

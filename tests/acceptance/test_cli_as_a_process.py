@@ -46,6 +46,19 @@ def test_help_loads_neither_the_server_nor_the_painter(board: Path) -> None:
     assert [name for name in LATE if name in loaded] == []
 
 
+CLOSED = {"0": ["machine", "publish"], "1": ["task", "list", "--json"], "2": ["task", "list"], "0 1 2": ["task", "list"]}
+
+
+@pytest.mark.parametrize("numbers", CLOSED)
+def test_a_closed_stream_stands_for_nothing(board: Path, numbers: str) -> None:
+    """Nor does a file of ours get the number of one, and what is printed with it."""
+    closing = "; ".join(["import os, sys", *(f"os.close({number})" for number in numbers.split()), "os.execv(sys.argv[1], sys.argv[1:])"])
+    command = [sys.executable, "-c", closing, *COMMAND, *CLOSED[numbers]]
+    done = subprocess.run(command, cwd=board, env=environment(), capture_output=True, timeout=PATIENCE_SECONDS, check=False)
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+    assert run(board, "db", "check").status == 0
+
+
 def test_both_spellings_of_the_command_are_one(board: Path) -> None:
     from importlib.metadata import entry_points
 

@@ -8,6 +8,7 @@ import pytest
 from pointsman.cli.arguments import arguments, value
 from pointsman.errors import Refused
 from pointsman.kernel.definition import Definition, Field
+from pointsman.kernel.ingest import TOTAL_BYTES
 
 STRING, INTEGER = {"type": "string"}, {"type": "integer"}
 MAYBE = {"anyOf": [STRING, {"type": "null"}]}
@@ -40,9 +41,17 @@ def test_each_value_is_read_by_its_field() -> None:
 def test_a_value_can_come_from_a_file_or_from_stdin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "draft.md").write_bytes("# Ünï\r\n\n".encode())
     (tmp_path / "tags.json").write_text('["a"]\n')
-    monkeypatch.setattr("sys.stdin", io.StringIO("from a pipe\n"))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"from a pipe\n")))
     given = [f"title=@{tmp_path}/draft.md", f"tags=@{tmp_path}/tags.json", "note=@-", "handle=@@ann"]
     assert arguments(given, MACHINE) == {"title": "# Ünï\r\n\n", "tags": ["a"], "note": "from a pipe\n", "handle": "@ann"}
+
+
+@pytest.mark.parametrize("source", ["/dev/zero", "long.txt"])
+def test_a_file_without_end_is_refused(tmp_path: Path, source: str) -> None:
+    (tmp_path / "long.txt").write_text("x" * (TOTAL_BYTES + 1))
+    with pytest.raises(Refused) as refused:
+        arguments([f"title=@{tmp_path / source}"], MACHINE)
+    assert refused.value.code == "too_large"
 
 
 @pytest.mark.parametrize("given", [["title"], ["=x"], ["title=a", "title=b"], ["title=@/no/such/file"], ["title=@/"]])

@@ -159,8 +159,8 @@ def test_a_place_before_what_is_kept_is_told_so(at: Board, monkeypatch: pytest.M
     at.bring("drafting")
     whole: Any = Aio.feed
 
-    async def pruned(self: Aio, after: int, limit: int) -> Any:
-        return await self.drive(whole.steps(self, max(after, 2), limit))
+    async def pruned(self: Aio, after: int, limit: int, wait_s: float) -> Any:
+        return await self.drive(whole.steps(self, max(after, 2), limit, wait_s=wait_s))
 
     monkeypatch.setattr(Aio, "feed", pruned)
 
@@ -190,12 +190,12 @@ def test_one_poller_serves_all_readers_and_ends_with_the_last(at: Board, monkeyp
     asked = list[int]()
     whole: Any = Aio.feed
 
-    async def counted(self: Aio, after: int, limit: int) -> Any:
+    async def counted(self: Aio, after: int, limit: int, wait_s: float) -> Any:
         asked.append(after)
-        return await self.drive(whole.steps(self, after, limit))
+        return await self.drive(whole.steps(self, after, limit, wait_s=wait_s))
 
     monkeypatch.setattr(Aio, "feed", counted)
-    monkeypatch.setattr(feed, "POLL_S", 0.01)
+    monkeypatch.setattr(feed, "GATHER_S", 0.01)
 
     async def scenario() -> None:
         shared = at.api.feed
@@ -236,14 +236,14 @@ def test_the_store_may_be_away_for_a_while(at: Board, monkeypatch: pytest.Monkey
     whole: Any = Aio.feed
     failures = iter([True] * 5)
 
-    async def failing(self: Aio, after: int, limit: int) -> Any:
+    async def failing(self: Aio, after: int, limit: int, wait_s: float) -> Any:
         if after == 1 and next(failures, False):
             raise StoreError("store_busy", "busy")
-        return await self.drive(whole.steps(self, after, limit))
+        return await self.drive(whole.steps(self, after, limit, wait_s=wait_s))
 
     at.create()
     monkeypatch.setattr(Aio, "feed", failing)
-    monkeypatch.setattr(feed, "POLL_S", 0.01)
+    monkeypatch.setattr(feed, "GATHER_S", 0.01)
     monkeypatch.setattr(feed, "HEARTBEAT_S", 0.02)
 
     async def scenario() -> None:

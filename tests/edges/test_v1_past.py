@@ -123,3 +123,19 @@ def test_an_audit_that_does_not_fit(at: Board) -> None:
         at.create()
     cursor = at.told("/v1/audit", limit=1)["next"]
     refused(at.get("/v1/audit", limit=1, actor="ann", cursor=cursor), 422, "invalid")
+
+
+def test_a_pruned_version_is_gone(at: Board) -> None:
+    task = at.bring("done")
+    id, last = task["id"], task["version"]
+    now = at.told(f"/v1/tasks/{id}", version=last)
+    at.pm.prune(0, payloads=True)
+    refused(at.get(f"/v1/tasks/{id}", version=1), 410, "pruned")
+    refused(at.get(f"/v1/tasks/{id}", at="#1"), 410, "pruned")
+    refused(at.get(f"/v1/tasks/{id}/diff", **{"from": 1, "to": last}), 410, "pruned")
+    refused(at.get("/v1/tasks", at="#1"), 410, "pruned")
+    assert at.told(f"/v1/tasks/{id}", version=last) == now
+    history = at.told(f"/v1/tasks/{id}/history")["entries"]
+    assert [entry["event"] for entry in history] == ["create", "claim", "start_draft", "request_approval", "approve", "complete"]
+    assert at.told(f"/v1/tasks/{id}/report")["task"]["id"] == id
+    assert at.told(f"/v1/tasks/{id}/decisions")

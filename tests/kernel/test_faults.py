@@ -9,7 +9,7 @@ import pytest
 
 from pointsman import DefinitionError, Event, Machine, State, Tasks, Verdict, check, computed, contributor, note, optional, owner, role
 from pointsman.errors import Fault
-from pointsman.kernel.definition import Definition
+from pointsman.kernel.definition import Definition, Retry
 from pointsman.kernel.faults import faults
 from pointsman.kernel.marks import always, guard, judge
 from pointsman.types import hours, minutes
@@ -45,6 +45,10 @@ async def later(text: str) -> Verdict:
 
 def sees_the_moon(moon: str) -> bool:
     return True
+
+
+ROUND: list = []
+ROUND.append(ROUND)
 
 
 class Local:
@@ -138,6 +142,92 @@ def no_cancel_target():
     class M(Machine, name="m"):  # here
         new = State(initial=True)
         end = State(final=True)
+        stop = Event(new >> end)
+
+
+def bad_retry_that_is_none():
+    class M(Machine, name="m"):
+        retry = 5  # here
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
+def bad_retry_that_never_tries():
+    class M(Machine, name="m"):  # here
+        retry = Retry(tries=0)
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
+def bad_kind_of_the_name():
+    class M(Machine, name=5):  # here
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
+def bad_kind_of_a_deadline():
+    class M(Machine, name="m"):
+        new = State(initial=True, deadline="5")  # here
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
+def bad_kind_of_a_lease():
+    class M(Machine, name="m"):
+        new = State(initial=True, lease=1.5)  # here
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
+def bad_kind_of_a_timeout():
+    class M(Machine, name="m"):
+        text: str
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        fits = check(long_enough, timeout="5")  # here
+        stop = Event(new >> end, requires=fits)
+
+
+def bad_kind_of_a_functions_version():
+    class M(Machine, name="m"):
+        text: str
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        fits = check(long_enough, version="2")  # here
+        stop = Event(new >> end, requires=fits)
+
+
+def bad_proof():
+    class M(Machine, name="m"):
+        proves = 5  # here
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
+def bad_name_of_a_tool():
+    class M(Machine, name="m"):
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end, tool="stop it!")  # here
+
+
+def field_type_with_keys_that_are_no_text():
+    class M(Machine, name="m"):
+        seats: dict[int, str]  # here
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
+def bad_default_that_holds_itself():
+    class M(Machine, name="m"):
+        texts: list = ROUND  # here
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
         stop = Event(new >> end)
 
 
@@ -559,6 +649,9 @@ def unknown_event_in_a_proof():
 
 
 CODES = {
+    "bad_kind",
+    "bad_proof",
+    "bad_retry",
     "unreachable",
     "no_way_out",
     "out_of_final",
@@ -620,10 +713,10 @@ def test_a_fault_is_named_and_placed_on_its_line(case: Callable[[], None]) -> No
 
 
 def test_every_fault_code_has_a_case() -> None:
-    from pointsman.kernel import close, prove
+    from pointsman.kernel import close, kinds, prove
     from pointsman.kernel import faults as module
 
-    written = "".join(inspect.getsource(part) for part in (close, prove, module))
+    written = "".join(inspect.getsource(part) for part in (close, kinds, prove, module))
     raised = set(re.findall(r'(?:_at\(\w+, |[fF]ault\(|named\([\w.]+, )"(\w+)"', written))
     assert raised == CODES
     assert {code_of(case) for case in CASES} == CODES

@@ -13,12 +13,13 @@ from contextlib import suppress
 from pointsman import Event, Machine, Pointsman, Refused, State, Task, Tasks, Verdict, check, note, owner
 from pointsman.engine.chance import wall_clock
 from pointsman.errors import Refusal
-from pointsman.store import proposals
+from pointsman.store import news, proposals, pruning
 from pointsman.store import refusals as refusals_kept
 from pointsman.store.snapshots import EVERY
 from pointsman.testing import FakeClock
-from pointsman.types import seconds
+from pointsman.types import hours, seconds
 
+TEN_YEARS = hours(24 * 3652)
 DRAFT = "Release notes: the scheduler now shares its queue between six agents without double claims."
 
 
@@ -102,6 +103,7 @@ def an_abandoned_check(pm: Pointsman, name: str, later: Pointsman) -> None:
     kept = pm.engine.db.read(lambda tx: proposals.pending(tx, task.id))
     assert kept is not None
     pm.engine.db.run(lambda tx: proposals.keep(tx, kept.id))
+    assert not pm.engine.db.read(lambda tx: proposals.is_abandoned(tx, kept.id))
     later.engine.settling.take_over()
     with suppress(Refused):
         pm.propose(task.id, "finish", {"text": "right "}, by="w", epoch=task.epoch, idempotency_key=f"{task.id}-6")
@@ -118,7 +120,18 @@ def long_history(pm: Pointsman) -> None:
     acknowledged(pm.release(task.id, by="w", epoch=task.epoch))
 
 
+def pruned(pm: Pointsman) -> None:
+    """Nothing is so old, but a task that nobody was told of loses its payloads."""
+    task = pm.create("tasks", {"title": "t", "brief": "b"}, by="ann")
+    task = pm.claim("tasks", by="w", id=task.id)
+    assert task is not None
+    pm.propose(task.id, "fail", by="w", epoch=task.epoch)
+    assert pm.prunable(TEN_YEARS) == pm.prune(TEN_YEARS, payloads=True)
+    assert pm.engine.db.run(lambda tx: pruning.drop(tx, [task.id])) == 1
+
+
 def reading(pm: Pointsman) -> None:
+    pm.engine.db.read(lambda tx: (news.since(tx, None), news.since(tx, 0)))
     for order in ("created_at", "updated_at", "priority"):
         for is_open in (True, False):
             pm.list(order=order, open=is_open)
@@ -159,6 +172,7 @@ def main(url: str, crash_point: str) -> None:
         an_empty_queue(pm, name)
         refusals(pm)
         long_history(pm)
+        pruned(pm)
         assert pm.verify().ok
 
 

@@ -18,12 +18,13 @@ from support import GOOD
 SQL = files("pointsman.store") / "sql"
 READ_WHOLE = {
     "list_machines": "a handful",
+    "list_prunings": "a handful",
+    "find_unfinished": "one row at most",
+    "count_prunable": "counts all",
+    "prune_refusals": "the log is short",
     "count_tasks": "counts all",
     "count_waiting": "counts all that wait",
     "count_pending": "counts what is being judged",
-    "stray_entries": "verifies all",
-    "unmatched_requests": "verifies all",
-    "entries_without_request": "verifies all",
     "proposals_after": "verifies all",
 }
 ENDS = {"feed_head": 1, "latest_refusals": 1, "feed_waits": 1, "unnumbered": 1}

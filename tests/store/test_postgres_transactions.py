@@ -205,7 +205,7 @@ def prepared(postgres: PostgresServer) -> Iterator[psycopg.Connection]:
 def test_what_locks_is_marked_once_for_both_databases() -> None:
     loaded = statements.load(SQL, "postgres")
     locking = {name for name, spelled in for_writing(loaded, ASKED).items() if b"FOR NO KEY UPDATE" in spelled.sql}
-    assert locking == {"find_task", *(f"next_{queue}{end}" for queue in ("claimable", "lapsed") for end in ("", "_at_last"))}
+    assert locking == {"find_task", *(f"next_{queue}{end}" for queue in ("claimable", "awake") for end in ("", "_at_last"))}
     assert not any(b"FOR NO KEY UPDATE" in spelled.sql for spelled in for_reading(loaded).values())
 
 

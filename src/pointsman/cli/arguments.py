@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pointsman.errors import Refused, invalid
+from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel.definition import Definition, Schema
-from pointsman.kernel.ingest import parse
+from pointsman.kernel.ingest import TOTAL_BYTES, parse
 from pointsman.types import Fields, Json
 
 
@@ -25,6 +25,18 @@ def arguments(given: Sequence[str] | None, definition: Definition | None) -> Fie
         field = definition.field.get(name) if definition else None
         values[name] = value(_read(name, text), field.schema if field else {})
     return values
+
+
+def _beginning(path: Path) -> bytes:
+    """As much as may be, and a byte more; a device or a pipe need not end."""
+    with path.open("rb") as file:
+        return file.read(TOTAL_BYTES + 1)
+
+
+def _whole(name: str, read: bytes) -> str:
+    if len(read) > TOTAL_BYTES:
+        raise Refused(Refusal("too_large", f"--arg {name}: more than {TOTAL_BYTES} bytes"))
+    return read.decode()
 
 
 def value(text: str, schema: Schema) -> Json:
@@ -53,7 +65,7 @@ def _read(name: str, text: str) -> str:
     if not text.startswith("@"):
         return text
     try:
-        return sys.stdin.read() if text == "@-" else Path(text[1:]).read_bytes().decode()
+        return _whole(name, sys.stdin.buffer.read(TOTAL_BYTES + 1) if text == "@-" else _beginning(Path(text[1:])))
     except UnicodeDecodeError as exc:
         raise invalid((f"--arg {name}", f"{text[1:]} is not UTF-8 text")) from exc
     except OSError as exc:

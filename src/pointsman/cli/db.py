@@ -1,4 +1,5 @@
-"""`pointsman db …`: is the file sound, a copy of it, and the whole record as lines of JSON."""
+"""`pointsman db …`: is the file sound, a copy of it, and the whole record as lines of JSON; from `moving`, the newest schema,
+another house, and what need not be kept."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,11 +7,14 @@ from typing import Annotated
 import typer
 
 from pointsman.app import opened
-from pointsman.cli import asking, options, output
+from pointsman.cli import asking, moving, options, output
 from pointsman.config import settings
 from pointsman.errors import FAILED
 
 app = typer.Typer(help="Look after the database.", rich_markup_mode=None)
+app.command("migrate", short_help="Bring the database to the newest schema.")(moving.migrate)
+app.command("copy", short_help="Copy the whole database into another, while it is in use.")(moving.copy)
+app.command("prune", short_help="Remove what need not be kept for ever.")(moving.prune)
 
 Target = Annotated[Path, options.argument(metavar="FILE", help="The copy to write.")]
 

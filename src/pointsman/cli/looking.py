@@ -1,9 +1,7 @@
 """`pointsman task list`, `show`, `history` and `wait`: read tasks as they are, as they were, and as they move."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from itertools import count
-from threading import Event
 from typing import Annotated, Literal
 
 import typer
@@ -12,13 +10,12 @@ from pointsman.app import opened
 from pointsman.cli import options, output, paging, views
 from pointsman.config import Config, settings
 from pointsman.engine.pointsman import Pointsman
-from pointsman.engine.queries import Entry, Proposed
+from pointsman.engine.queries import Entry
 from pointsman.engine.views import task_json
 from pointsman.errors import FAILED, Refusal, Refused, invalid, refusal_from
 from pointsman.kernel.task import Task
 
 LAST = 100
-LOOK_S = 0.1
 PATIENCE_S = 3600.0
 
 State = Annotated[list[str] | None, options.flag("--state", metavar="STATE", help="Only tasks in this state; repeatable.")]
@@ -146,7 +143,7 @@ def _moved(pm: Pointsman, id: str, version: int | None, states: list[str] | None
 
 def _settled(pm: Pointsman, id: str, timeout: float) -> Task:
     """The task as an accepted proposal left it; whatever else became of the proposal is Refused."""
-    proposed = next(found for found in _looks(pm, id, timeout) if found)
+    proposed = pm.proposal(id, wait_s=timeout)
     if proposed.version is not None:
         return pm.get(proposed.task, version=proposed.version)
     if proposed.refusal is not None:
@@ -155,15 +152,6 @@ def _settled(pm: Pointsman, id: str, timeout: float) -> Task:
         detail = "a required check is still running; the proposal goes on, ask for it by its id"
         raise Refused(Refusal("evidence_pending", detail, task=proposed.task, extra={"proposal": id}))
     raise Refused(Refusal("stale_content", "a newer proposal for this task superseded this one", task=proposed.task))
-
-
-def _looks(pm: Pointsman, id: str, timeout: float) -> Iterator[Proposed | None]:
-    """None for as long as the proposal is pending and time is left, then how it stands."""
-    nothing = Event()
-    for look in count():
-        proposed = pm.proposal(id)
-        yield proposed if proposed.status != "pending" or look * LOOK_S >= timeout else None
-        nothing.wait(LOOK_S)
 
 
 def _waited(config: Config, task: Task, *, there: bool) -> None:

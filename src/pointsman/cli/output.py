@@ -167,6 +167,12 @@ def _error(code: str, message: str) -> None:
     print(f"{code}: {visible(message)}", file=sys.stderr)
 
 
+def progress(text: str) -> None:
+    """How far it has come: one line on a terminal that is written over, and nothing elsewhere. Empty text clears it."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{visible(text)}", end="", file=sys.stderr, flush=True)
+
+
 def note(message: str) -> None:
     """Something a person should know, beside the data."""
     print(visible(message), file=sys.stderr)

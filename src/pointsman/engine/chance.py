@@ -14,6 +14,11 @@ def wall_clock() -> Instant:
     return time.time_ns() // 1000
 
 
+def elapsed() -> float:
+    """Seconds by which a wait is measured, from no moment in particular; they go on whatever is done to the clock."""
+    return time.monotonic()
+
+
 class Entropy:
     """Random bits from the operating system, fetched in bulk: a system call per id costs more than the id.
 

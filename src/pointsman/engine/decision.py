@@ -13,10 +13,12 @@ from pointsman.engine.record import Chance, record
 from pointsman.engine.registry import Registry
 from pointsman.errors import Refusal, Refused
 from pointsman.kernel import decide as kernel
+from pointsman.kernel import parking
 from pointsman.kernel.bound import Bound, Judgement
 from pointsman.kernel.case import Case
 from pointsman.kernel.decide import Accept, Decision, Need, NeedChecks
 from pointsman.kernel.lease import POINTSMAN, lapsed
+from pointsman.kernel.retry import exhausted
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Lease, Task
 from pointsman.store import judgements, proposals, requests, tasks
@@ -24,6 +26,9 @@ from pointsman.store.database import Database, Tx
 from pointsman.store.requests import Request
 from pointsman.store.tasks import Stored
 from pointsman.types import Instant, uuid7
+
+CHANCE_BITS = 53
+"""As many as a float between 0 and 1 holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +84,30 @@ class Deciding:
         self.same_request(found.digest, found.task)
         return replace(answered(tx, self.registry, self.call.by, found.task, found.version), replayed=not look)
 
+    def jitter(self) -> float:
+        """A number from 0 to 1."""
+        return self.chance(CHANCE_BITS) / 2**CHANCE_BITS
+
     def same_request(self, digest: str, task: str) -> None:
         if digest != self.call.request.digest:
             raise Refused(Refusal("idempotency_conflict", "this idempotency key was used with another request", task=task))
 
-    def lapse(self, tx: Tx, machine: Bound, found: Stored, now: Instant) -> None:
-        """Record that an owner's time ran out. Nobody asked for it, so it has a request of its own."""
-        own = Request(POINTSMAN.name, uuid7(now, self.chance(74)), "")
-        record(
-            tx, replace(self.call, by=POINTSMAN, session=None, request=own), machine, found, lapsed(machine, found.task, now), self.chance
-        )
+    def lapse(self, tx: Tx, machine: Bound, found: Stored, now: Instant) -> Stored:
+        """Record that an owner's time ran out, and park the task when that was once too often; the task after it."""
+        self.unasked(tx, machine, found, lapsed(machine, found.task, now))
+        return self.spare(tx, machine, find(tx, found.task.id))
+
+    def spare(self, tx: Tx, machine: Bound, found: Stored) -> Stored:
+        """Park a task that was tried too often; the task after it."""
+        if not exhausted(machine.definition, found.task):
+            return found
+        self.unasked(tx, machine, found, parking.parked(found.task, found.task.updated_at, parking.exhausted(found.task)))
+        return find(tx, found.task.id)
+
+    def unasked(self, tx: Tx, machine: Bound, found: Stored, accept: Accept) -> None:
+        """Record a step that nobody asked for; it has a request of its own."""
+        own = Request(POINTSMAN.name, uuid7(accept.after.updated_at, self.chance(74)), "")
+        record(tx, replace(self.call, by=POINTSMAN, session=None, request=own), machine, found, accept, self.chance)
 
     def record(self, tx: Tx, machine: Bound, before: Stored | None, accept: Accept) -> Done:
         record(tx, self.call, machine, before, accept, self.chance)

@@ -2,10 +2,13 @@
 
 from pointsman.engine.decision import Deciding, Done, find
 from pointsman.errors import Refusal, Refused, StoreError
+from pointsman.kernel import parking
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.case import Proposal
 from pointsman.kernel.lease import not_mine, released, renewed
 from pointsman.kernel.refuse import refuse
+from pointsman.kernel.retry import Cause, exhausted
+from pointsman.kernel.steps import Accept, Refuse
 from pointsman.kernel.task import Task
 from pointsman.store import tasks
 from pointsman.store.database import Tx
@@ -25,16 +28,32 @@ def renew(deciding: Deciding, task_id: str, claim: Proposal, asked: Duration | N
     return task.but(lease=lease)
 
 
-def release(deciding: Deciding, task_id: str, claim: Proposal, reason: str | None, tx: Tx, look: bool) -> Done:
-    """Give the task back: it moves as a lapse does, and everything it holds is kept. Whoever did so under the same key at
-    the same moment is waited for."""
+def release(deciding: Deciding, task_id: str, claim: Proposal, reason: str | None, cause: Cause, tx: Tx, look: bool) -> Done:
+    """Give the task back: it moves as a lapse does, and everything it holds is kept. One that was tried too often is parked
+    with it. Whoever did so under the same key at the same moment is waited for."""
     find(tx, task_id)
     if done := deciding.replayed(tx, look):
         return done
     found, machine = _mine(deciding, task_id, claim, tx)
     if machine.definition.state[found.task.state].lease is None:
         raise Refused(_no_lease(machine, found.task, claim))
-    return deciding.record(tx, machine, found, released(machine, found.task, tx.now, reason))
+    done = deciding.record(tx, machine, found, released(machine, found.task, tx.now, reason, cause, deciding.jitter()))
+    if exhausted(machine.definition, done.task):
+        deciding.spare(tx, machine, find(tx, task_id))
+    return done
+
+
+def unpark(deciding: Deciding, task_id: str, expect_version: int | None, reason: str, tx: Tx, look: bool) -> Done:
+    """An operator puts a parked task back into work."""
+    found = find(tx, task_id)
+    if done := deciding.replayed(tx, look):
+        return done
+    machine = deciding.registry.bound(tx, found.task.machine, found.task.machine_version)
+    match parking.unparked(machine, found.task, deciding.call.by, tx.now, reason, expect_version):
+        case Accept() as accept:
+            return deciding.record(tx, machine, found, accept)
+        case Refuse(refusal):
+            raise Refused(refusal)
 
 
 def _no_lease(machine: Bound, task: Task, claim: Proposal) -> Refusal:

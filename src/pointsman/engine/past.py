@@ -61,24 +61,38 @@ def _feed_number(last: int, digits: str) -> int:
 
 
 def at_version(tx: Tx, task_id: str, version: int) -> tuple[Recorded, Task]:
-    """A task as it was at a version, with the entry that made it so. Folds at most `snapshots.EVERY` entries."""
+    """A task as it was at a version, with the entry that made it so. Folds at most `snapshots.EVERY` entries. Of a task whose
+    payloads were pruned only the last version is left, which is the live row."""
     near = snapshots.before(tx, task_id, version)
     start, kept = near if near is not None else (0, None)
     task = None if kept is None else apply(None, task_id, start, kept["at"], kept["changes"])
     entries = history.of_task(tx, task_id, start - 1 if start == version else start, version)
     if not entries or entries[-1].link.version != version:
         raise Refused(Refusal("unknown_task", "no task has this id and this version", task=task_id))
+    if entries[-1].body is None:
+        return entries[-1], _left(tx, task_id, version)
     for entry in entries:
         task = task if entry.link.version <= start else step(task, entry)
     assert task is not None, "a first entry makes a task"
     return entries[-1], task
 
 
+def _left(tx: Tx, task_id: str, version: int) -> Task:
+    found = tasks.find(tx, task_id)
+    if found is None or found.task.version != version:
+        raise _gone(task_id)
+    return found.task.but(lease=None)
+
+
+def _gone(task_id: str) -> Refused:
+    return Refused(Refusal("pruned", "this version's payload was pruned; the task's history still names who did what", task=task_id))
+
+
 def step(task: Task | None, recorded: Recorded) -> Task:
     """Fold one entry into the task before it."""
     payload = recorded.payload
     if payload is None:
-        raise Refused(Refusal("pruned", "this version was pruned", task=recorded.link.task))
+        raise _gone(recorded.link.task)
     return apply(task, recorded.link.task, recorded.link.version, recorded.link.at, payload["changes"])
 
 

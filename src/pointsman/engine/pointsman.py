@@ -6,11 +6,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from pointsman.builtin import Tasks
-from pointsman.engine import export, verify
+from pointsman.engine import export, moving, pruning, verify
 from pointsman.engine.chance import entropy, wall_clock
 from pointsman.engine.door import Door
 from pointsman.engine.duties import Duties
 from pointsman.engine.judges import Judges, by_model
+from pointsman.engine.moving import Arrived
 from pointsman.engine.past import numbered
 from pointsman.engine.proposing import Proposing
 from pointsman.engine.record import Chance
@@ -18,16 +19,22 @@ from pointsman.engine.registry import Registry
 from pointsman.engine.reporting import Reporting
 from pointsman.engine.steps import Steps, adrive, drive
 from pointsman.engine.verify import Report
-from pointsman.engine.view import Engine, View
+from pointsman.engine.view import Engine, View, typed
 from pointsman.errors import invalid
 from pointsman.kernel.authoring import Machine
 from pointsman.store import feed
 from pointsman.store.connect import connect
+from pointsman.store.copying import Told
 from pointsman.store.database import Probe
-from pointsman.types import Instant, Json, iso
+from pointsman.store.pruning import Removed
+from pointsman.types import Duration, Instant, Json, iso, uuid7
 
 PYTHON = Door("python")
 HEAD_FORMAT = 1
+
+
+def unheard(*_: object) -> None:
+    """Nobody listens to how far it has come."""
 
 
 class Verbs(Proposing, Reporting):
@@ -100,6 +107,32 @@ class Pointsman(Verbs):
     def backup(self, target: Path, *, replace: bool = False) -> None:
         """Copy the database, as of one moment and beside live work, into one file. StoreError when it cannot be had."""
         self.engine.db.backup(str(target.absolute()), replace=replace)
+
+    def copy(self, to: str, told: Told = unheard) -> Arrived:
+        """Copy everything, as of one moment and beside live work, into the database that a URL names, which must hold
+        nothing, and verify it there. Until then that database is refused wherever it is opened.
+
+        `told` hears of a table and how many of its rows have arrived."""
+        typed(("to", to, str))
+        engine = self.engine
+        self.drive(numbered())
+        target = connect(to, clock=engine.clock, create=True, unfinished=True)
+        try:
+            return moving.copy(engine.db, target, uuid7(engine.clock(), engine.chance(74)), told)
+        finally:
+            target.close()
+
+    def prunable(self, older_than: Duration, *, payloads: bool = False) -> Removed:
+        """How much `prune` would remove now."""
+        typed(("payloads", payloads, bool))
+        return pruning.prunable(self.engine.db, older_than, payloads=payloads)
+
+    def prune(self, older_than: Duration, *, payloads: bool = False, told: Callable[[Removed], None] = unheard) -> Removed:
+        """Remove what need not be kept for ever and is older: idempotency records, refusals, settled proposals, judgements
+        of tasks that have been final for so long; with `payloads` those of these tasks' entries too. Entries stay, and
+        `verify` knows what was pruned. `told` hears, after each transaction, what went so far."""
+        typed(("payloads", payloads, bool))
+        return pruning.prune(self.engine.db, older_than, payloads=payloads, told=told)
 
     def doctor(self) -> list[str]:
         """Warnings in words: functions that changed under a version number, or that open tasks need and nobody has."""

@@ -14,18 +14,19 @@ from pointsman.kernel.case import Case, Proposal
 from pointsman.kernel.decide import Accept, NeedChecks, Refuse
 from pointsman.kernel.lease import lapsed, queued
 from pointsman.kernel.task import Task
+from pointsman.kernel.terms import Terms
 from pointsman.store import tasks
 from pointsman.store.database import Tx
 from pointsman.store.tasks import Queue, Stored
 from pointsman.types import uuid7
 
 
-def create(deciding: Deciding, machine: str, fields: Mapping[str, Any], priority: int, tx: Tx, look: bool) -> Done:
+def create(deciding: Deciding, machine: str, fields: Mapping[str, Any], terms: Terms, tx: Tx, look: bool) -> Done:
     if done := deciding.repeated(tx, look):
         return done
     bound = deciding.registry.taking_new(tx, machine)
     task_id = uuid7(tx.now, deciding.chance(74))
-    decision = kernel.create(bound, task_id, fields, deciding.call.by, tx.now, priority)
+    decision = kernel.create(bound, task_id, fields, deciding.call.by, tx.now, terms)
     if isinstance(decision, Refuse):
         raise Refused(decision.refusal)
     return deciding.replayed(tx, look) or deciding.record(tx, bound, None, decision)
@@ -37,12 +38,12 @@ def propose(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx, look: 
     case = _case(deciding, tx, found, proposal)
     if earlier := deciding.replayed(tx, look) or pending.requested(tx, deciding, look):
         return earlier
-    found, case = _free(deciding, tx, found, case)
+    freed, case = _free(deciding, tx, found, case)
     match weighed(tx, case, {}):
         case Accept() as accept:
-            return deciding.record(tx, case.machine, found, accept)
+            return deciding.record(tx, case.machine, freed, accept)
         case Refuse(refusal):
-            raise Refused(refusal)
+            return _refused(refusal, found, freed)
         case NeedChecks() as checks:
             return pending.begin(tx, deciding, case, Asked(case.machine, checks))
 
@@ -84,22 +85,30 @@ def claim(deciding: Deciding, wanted: Wanted, proposal: Proposal, tx: Tx, look: 
     case = _case(deciding, tx, found, proposal)
     if done := deciding.replayed(tx, look):
         return done
-    found, case = _free(deciding, tx, found, case)
+    freed, case = _free(deciding, tx, found, case)
+    if wanted.task is None and freed.task.parked:
+        return claim(deciding, wanted, proposal, tx, look)
     match weighed(tx, case, {}):
         case Accept() as accept:
-            return deciding.record(tx, case.machine, found, accept)
+            return deciding.record(tx, case.machine, freed, accept)
         case Refuse(refusal):
-            raise Refused(refusal)
+            return _refused(refusal, found, freed)
         case NeedChecks():
             raise Refused(case.no("evidence_pending", "this claim needs a check; propose the event by name"))
+
+
+def _refused(refusal: Refusal, found: Stored, freed: Stored) -> Done:
+    """A refusal proper undoes the unit. That the task was parked just now, its last owner lost once too often, is kept."""
+    if refusal.code == "parked" and freed is not found:
+        return Done(freed.task, replace(refusal, recorded=True))
+    raise Refused(refusal)
 
 
 def _free(deciding: Deciding, tx: Tx, found: Stored, case: Case) -> tuple[Stored, Case]:
     """Before an acquiring event, record that the last owner's time ran out: lapse and claim stand or fall together."""
     if not (case.event.acquires and found.task.lapsed):
         return found, case
-    deciding.lapse(tx, case.machine, found, case.now)
-    freed = find(tx, found.task.id)
+    freed = deciding.lapse(tx, case.machine, found, case.now)
     return freed, _case(deciding, tx, freed, _next_expected(case))
 
 
@@ -125,9 +134,9 @@ def _waiting(registry: Registry, tx: Tx, wanted: Wanted) -> Stored | None:
     back there; or either in the states that were asked for."""
     queues = list[tuple[Queue, int, str]]()
     for definition in registry.servable(tx, wanted.machine):
-        unowned, leased = wanted.states or (definition.initial,), wanted.states or queued(definition)
-        queues.extend(("claimable", definition.version, state) for state in unowned)
-        queues.extend(("lapsed", definition.version, state) for state in leased)
+        free, awake = wanted.states or (definition.initial,), wanted.states or {definition.initial: 0, **dict.fromkeys(queued(definition))}
+        queues.extend(("claimable", definition.version, state) for state in free)
+        queues.extend(("awake", definition.version, state) for state in awake)
     return tasks.next_in_line(tx, wanted.machine, queues)
 
 

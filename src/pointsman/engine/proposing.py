@@ -1,26 +1,29 @@
 """The verbs that ask for a change: create, claim, propose."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from itertools import count
+from math import inf
 from typing import Any
 
 from pointsman.engine import leases, past, pending
 from pointsman.engine import propose as units
 from pointsman.engine.decision import Deciding, Done, Pending
-from pointsman.engine.steps import Await, Pause, Read, Steps, Write, durable, verb
+from pointsman.engine.steps import Await, Read, Steps, Write, durable, verb
 from pointsman.engine.view import By, Id, View, task_named, typed
+from pointsman.engine.waiting import QUEUE_POLL_S, until
 from pointsman.errors import Refusal, Refused, StoreError, invalid
 from pointsman.kernel.case import Proposal
-from pointsman.kernel.ingest import faults
 from pointsman.kernel.lease import LONGEST, SHORTEST
+from pointsman.kernel.retry import Cause
 from pointsman.kernel.task import Task
+from pointsman.kernel.terms import Terms
 from pointsman.store import proposals
+from pointsman.store.hints import of_queue, of_task
 from pointsman.types import SECOND, Duration, seconds
 
 LARGEST_PRIORITY = 1_000
-LOOK_S = 0.1
 
 
 class Proposing(View):
@@ -34,7 +37,8 @@ class Proposing(View):
             raise invalid(("priority", f"must be from {-LARGEST_PRIORITY} to {LARGEST_PRIORITY}"))
         asked = {"verb": "create", "machine": machine, "fields": fields, "priority": priority}
         deciding = self.deciding(by, None, idempotency_key, asked)
-        return (yield from self._told(deciding, "create", durable(partial(units.create, deciding, machine, fields, priority))))
+        terms = Terms(priority)
+        return (yield from self._told(deciding, "create", durable(partial(units.create, deciding, machine, fields, terms))))
 
     @verb
     def claim(
@@ -60,12 +64,11 @@ class Proposing(View):
         named = {"id": wanted.task, "states": list(states or ()), "expect_version": expect_version, "session": session}
         deciding = self.deciding(by, session, idempotency_key, {"verb": "claim", "machine": machine, "lease_s": lease_s, **named})
         proposal = Proposal("", {}, deciding.call.by, self.door.strict, session, expect_version=expect_version, lease=_lease(lease_s))
-        for look in range(round(wait_s / LOOK_S) + 1):
-            if look:
-                yield Pause(LOOK_S)
-            if task := (yield from self._told(deciding, "claim", durable(partial(units.claim, deciding, wanted, proposal)))):
-                return task
-        return None
+
+        def look() -> Steps[Task | None]:
+            return (yield from self._told(deciding, "claim", durable(partial(units.claim, deciding, wanted, proposal))))
+
+        return (yield from until(self.engine, of_queue(machine), look, wait_s, line=wanted, poll_s=QUEUE_POLL_S))
 
     @verb
     def propose(
@@ -116,18 +119,37 @@ class Proposing(View):
         by: By,
         epoch: int | None = None,
         reason: str | None = None,
+        counts: bool = True,
+        error: bool = False,
         session: str | None = None,
         idempotency_key: str | None = None,
     ) -> Steps[Task]:
-        """Give a task back; it moves as a lapse does and keeps all its fields."""
-        typed(("epoch", epoch, int | None), ("reason", reason, str | None))
-        if found := faults(reason, "reason"):
-            raise invalid(*found)
+        """Give a task back; it moves as a lapse does and keeps all its fields.
+
+        It counts as an attempt, and too many of those park the task. With `error` it also rests for a while; without
+        `counts` it is only deferred, as when somebody else's service is down."""
+        typed(("epoch", epoch, int | None), ("reason", reason, str | None), ("counts", counts, bool), ("error", error, bool))
+        if error and not counts:
+            raise invalid(("counts", "an error counts as an attempt"))
         wanted = task_named(id)
         asked = {"verb": "release", "id": wanted, "epoch": epoch, "reason": reason, "session": session}
-        deciding = self.deciding(by, session, idempotency_key, asked)
+        said = {name: value for name, value, usual in (("counts", counts, True), ("error", error, False)) if value is not usual}
+        deciding = self.deciding(by, session, idempotency_key, asked | said)
         claim = Proposal("release", {}, deciding.call.by, self.door.strict, session, epoch)
-        return (yield from self._told(deciding, "release", durable(partial(leases.release, deciding, wanted, claim, reason))))
+        unit = partial(leases.release, deciding, wanted, claim, reason, _cause(counts=counts, error=error))
+        return (yield from self._told(deciding, "release", durable(unit)))
+
+    @verb
+    def unpark(self, id: Id, *, by: By, reason: str, expect_version: int | None = None, idempotency_key: str | None = None) -> Steps[Task]:
+        """Put a parked task back into work, its attempts begun anew; needs role operator."""
+        typed(("reason", reason, str), ("expect_version", expect_version, int | None))
+        if not reason.strip():
+            raise invalid(("reason", "must not be blank"))
+        wanted = task_named(id)
+        asked = {"verb": "unpark", "id": wanted, "reason": reason, "expect_version": expect_version}
+        deciding = self.deciding(by, None, idempotency_key, asked)
+        unit = partial(leases.unpark, deciding, wanted, expect_version, reason)
+        return (yield from self._told(deciding, "unpark", durable(unit)))
 
     def _proposed(self, deciding: Deciding, wanted: str, proposal: Proposal, wait_s: float | None) -> Steps[Done]:
         """Decide; when checks must run first, wait for the outcome of the durable proposal."""
@@ -145,18 +167,18 @@ class Proposing(View):
 
     def _elsewhere(self, proposal: Pending, wait_s: float | None) -> Steps[Done | None]:
         """The outcome of a proposal that another process works on; when that process is gone, this one takes over."""
-        looks = count() if wait_s is None else range(round(wait_s / LOOK_S) + 1)
-        for look in looks:
-            if look:
-                yield Pause(LOOK_S)
+
+        def look() -> Steps[Done | Future[Done] | None]:
             if done := (yield Read(partial(pending.settled, self.engine.registry, proposal.proposal))):
                 return done
             if (yield Read(lambda tx: proposals.is_abandoned(tx, proposal.proposal))):
                 found = yield Read(lambda tx: pending.examine(tx, self.engine.registry, proposal.proposal))
                 if found is not None and (yield Write(lambda tx: proposals.take(tx, proposal.proposal))):
-                    outcome = self.engine.settling.outcome(found)
-                    return None if outcome is None else (yield Await(outcome, wait_s))
-        return None
+                    return self.engine.settling.outcome(found)
+            return None
+
+        found = yield from until(self.engine, of_task(proposal.task), look, inf if wait_s is None else wait_s)
+        return (yield Await(found, wait_s)) if isinstance(found, Future) else found
 
     def _told(self, deciding: Deciding, event: str, steps: Steps[Any]) -> Steps[Any]:
         """Run the steps of a decision. A refusal proper goes to the log, beside the decision; one for stale content is
@@ -174,6 +196,10 @@ class Proposing(View):
             stale = refused.refusal
         changed = yield Read(partial(past.what_changed, self.engine.registry, stale))
         raise Refused(replace(stale, failed=changed))
+
+
+def _cause(*, counts: bool, error: bool) -> Cause:
+    return "error" if error else "lost" if counts else "deferred"
 
 
 def _lease(lease_s: float | None) -> Duration | None:

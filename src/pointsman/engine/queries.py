@@ -47,8 +47,10 @@ class Entry:
 def _told(name: str, value: Any) -> Json:
     """A change as readers see it: its times in RFC 3339. History keeps µs, which its hashes cover."""
     match name:
-        case "created_at":
-            return iso(value)
+        case "created_at" | "since" | "deadline" | "run_at":
+            return None if value is None else iso(value)
+        case "parked":
+            return None if value is None else {**value, "at": iso(value["at"])}
         case "evidence":
             return {check: {**item, "at": iso(item["at"])} for check, item in value.items()}
         case "decisions":

@@ -9,14 +9,16 @@ from pointsman.engine.decision import find
 from pointsman.engine.door import principal
 from pointsman.engine.past import numbered
 from pointsman.engine.queries import Entry, Proposed, entry, proposed
-from pointsman.engine.steps import Pause, Read, Steps, Write, verb
+from pointsman.engine.steps import Read, Steps, Write, verb
 from pointsman.engine.view import By, Id, View, page_size, proposal_named, task_named, typed
+from pointsman.engine.waiting import until
 from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel.refuse import allowed
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Decided, Evidence, Task
 from pointsman.store import feed, history, tasks
 from pointsman.store.database import Tx
+from pointsman.store.hints import FEED, of_task
 from pointsman.store.history import Audited
 from pointsman.store.refusals import Logged
 from pointsman.store.tasks import FIRST, Filter, Order, Position, position
@@ -25,7 +27,6 @@ from pointsman.types import Instant, Json
 Entries = list[Entry]
 Refusals = list[Logged]
 Tasks = list[Task]
-LOOK_S = 0.1
 LONGEST_WAIT_S = 86_400
 
 
@@ -135,12 +136,16 @@ class Reading(View):
         return (yield Read(partial(_history_of, task_named(id), n, after)))
 
     @verb
-    def feed(self, after: int = 0, limit: int | None = None) -> Steps[Entries]:
-        """Entries beyond a feed number, in feed order."""
-        typed(("after", after, int))
+    def feed(self, after: int = 0, limit: int | None = None, *, wait_s: float = 0) -> Steps[Entries]:
+        """Entries beyond a feed number, in feed order; while there are none, after up to `wait_s` seconds."""
+        typed(("after", after, int), ("wait_s", wait_s, int | float))
         count = page_size(limit)
-        yield from numbered()
-        return (yield Read(lambda tx: _entries(history.feed_after(tx, after, count))))
+
+        def look() -> Steps[Entries | None]:
+            yield from numbered()
+            return (yield Read(lambda tx: _entries(history.feed_after(tx, after, count)))) or None
+
+        return (yield from until(self.engine, FEED, look, wait_s)) or []
 
     @verb
     def audit(
@@ -181,10 +186,18 @@ class Reading(View):
         return (yield Read(lambda tx: decisions_of(tx, wanted)))
 
     @verb
-    def proposal(self, id: Id) -> Steps[Proposed]:
-        """A proposal whose checks had to run: pending, accepted, refused or superseded."""
+    def proposal(self, id: Id, *, wait_s: float = 0) -> Steps[Proposed]:
+        """A proposal whose checks had to run: pending, accepted, refused or superseded; while it is pending, after up to
+        `wait_s` seconds."""
+        typed(("wait_s", wait_s, int | float))
         wanted = proposal_named(id)
-        return (yield Read(lambda tx: proposed(pending.found_proposal(tx, wanted))))
+        first = yield Read(lambda tx: proposed(pending.found_proposal(tx, wanted)))
+
+        def look() -> Steps[Proposed | None]:
+            found = yield Read(lambda tx: proposed(pending.found_proposal(tx, wanted)))
+            return None if found.status == "pending" else found
+
+        return first if first.status != "pending" else (yield from until(self.engine, of_task(first.task), look, wait_s)) or first
 
     @verb
     def wait(self, id: Id, *, version: int | None = None, states: Sequence[str] | None = None, timeout_s: float = 25) -> Steps[Task]:
@@ -193,13 +206,14 @@ class Reading(View):
         if not 0 <= timeout_s <= LONGEST_WAIT_S:
             raise invalid(("timeout_s", f"must be from 0 to {LONGEST_WAIT_S} seconds"))
         wanted = task_named(id)
-        task = yield Read(lambda tx: find(tx, wanted).task)
-        for _ in range(round(timeout_s / LOOK_S)):
-            if (version is not None and task.version > version) or (states is not None and task.state in states):
-                break
-            yield Pause(LOOK_S)
+
+        def look() -> Steps[Task | None]:
             task = yield Read(lambda tx: find(tx, wanted).task)
-        return task
+            there = (version is not None and task.version > version) or (states is not None and task.state in states)
+            return task if there else None
+
+        found = yield from until(self.engine, of_task(wanted), look, timeout_s)
+        return found or (yield Read(lambda tx: find(tx, wanted).task))
 
     @verb
     def refusals(self, n: int | None = None) -> Steps[Refusals]:

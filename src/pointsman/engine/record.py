@@ -6,7 +6,7 @@ from pointsman.engine.door import Call
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.chain import FORMAT, GENESIS, Link, canonical, link_hash, payload_digest
 from pointsman.kernel.decide import Accept
-from pointsman.store import history, requests, snapshots, tasks
+from pointsman.store import history, news, requests, snapshots, tasks
 from pointsman.store.database import Tx
 from pointsman.store.tasks import Stored
 
@@ -29,6 +29,7 @@ def record(tx: Tx, call: Call, machine: Bound, before: Stored | None, accept: Ac
     history.append(tx, key, link, head, nonce, body)
     snapshots.keep(tx, key, after)
     requests.keep(tx, call.request, after.id, after.version, after.updated_at)
+    news.note(tx, after, final=final)
 
 
 def _link(call: Call, before: Stored | None, accept: Accept, payload: str) -> Link:

@@ -5,9 +5,9 @@ it by blocking, `pm.aio` by awaiting; the verb itself does not know. No thread i
 """
 
 import asyncio
-import threading
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
+from contextlib import closing
 from functools import cached_property
 from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
@@ -75,22 +75,10 @@ class Await(Generic[T]):
 
     async def arun(self, db: Database) -> T | None:
         try:
-            return await asyncio.wait_for(bridge().cross(self.future), self.wait_s)
+            async with asyncio.timeout(self.wait_s):
+                return await bridge().cross(self.future)
         except TimeoutError:
             return None
-
-
-class Pause:
-    """Let time pass between two looks."""
-
-    def __init__(self, seconds: float):
-        self.seconds = seconds
-
-    def run(self, db: Database) -> None:
-        threading.Event().wait(self.seconds)
-
-    async def arun(self, db: Database) -> None:
-        await asyncio.sleep(self.seconds)
 
 
 def durable(unit: Callable[[Tx, bool], T]) -> Steps[T]:
@@ -110,29 +98,31 @@ def durable(unit: Callable[[Tx, bool], T]) -> Steps[T]:
 def drive(steps: Steps[T], db: Database) -> T:
     """Blocking."""
     answer, error = None, None
-    while True:
-        try:
-            step = steps.throw(error) if error else steps.send(answer)
-        except StopIteration as end:
-            return end.value
-        try:
-            answer, error = step.run(db), None
-        except Exception as raised:  # noqa: BLE001 - handed to the verb, which decides
-            error = raised
+    with closing(steps):
+        while True:
+            try:
+                step = steps.throw(error) if error else steps.send(answer)
+            except StopIteration as end:
+                return end.value
+            try:
+                answer, error = step.run(db), None
+            except Exception as raised:  # noqa: BLE001 - handed to the verb, which decides
+                error = raised
 
 
 async def adrive(steps: Steps[T], db: Database) -> T:
     """Awaiting."""
     answer, error = None, None
-    while True:
-        try:
-            step = steps.throw(error) if error else steps.send(answer)
-        except StopIteration as end:
-            return end.value
-        try:
-            answer, error = await step.arun(db), None
-        except Exception as raised:  # noqa: BLE001 - handed to the verb, which decides
-            error = raised
+    with closing(steps):
+        while True:
+            try:
+                step = steps.throw(error) if error else steps.send(answer)
+            except StopIteration as end:
+                return end.value
+            try:
+                answer, error = await step.arun(db), None
+            except Exception as raised:  # noqa: BLE001 - handed to the verb, which decides
+                error = raised
 
 
 class verb(Generic[P, T]):

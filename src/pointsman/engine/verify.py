@@ -12,9 +12,10 @@ from pointsman.engine.past import step
 from pointsman.errors import StoreError
 from pointsman.kernel.chain import GENESIS
 from pointsman.kernel.task import Task
-from pointsman.store import feed, history, judgements, machines, proposals, snapshots, tasks
+from pointsman.store import feed, history, judgements, machines, proposals, pruning, requests, snapshots, tasks
 from pointsman.store.database import Database, Row, Tx
 from pointsman.store.history import Recorded
+from pointsman.store.pruning import Pruned
 
 PAGE = 200
 
@@ -69,6 +70,8 @@ def _task(tx: Tx, row: Row) -> tuple[int, Broken | None]:
     task_id = row[1]
     entries = history.of_task(tx, task_id, 0)
     kept = snapshots.of_task(tx, row[0])
+    if pruned := pruning.of_task(tx, row[0]):
+        return len(entries), _without_payloads(tx, row, entries, pruned, kept)
     task, head = None, GENESIS
     for version, entry in enumerate(entries, 1):
         if what := history.broken(entry, head, version):
@@ -81,6 +84,29 @@ def _task(tx: Tx, row: Row) -> tuple[int, Broken | None]:
     if kept:
         return len(entries), Broken("a stray snapshot stands in the store", task_id, min(kept))
     return len(entries), _live(tx, row, task, head)
+
+
+def _without_payloads(tx: Tx, row: Row, entries: list[Recorded], pruned: Pruned, kept: dict[int, str]) -> Broken | None:
+    """A task whose payloads were pruned cannot be folded: its chain is recomputed, and the record of the pruning vouches
+    for the live row."""
+    task_id, head = row[1], GENESIS
+    for version, entry in enumerate(entries, 1):
+        if what := history.broken(entry, head, version, pruned=True):
+            return Broken(what, task_id, version)
+        head = entry.hash
+    stored = tasks.stored(row, tx.now)
+    if not pruned.vouches_for(stored):
+        return Broken("the live row is not what it was when its payloads were pruned", task_id, pruned.version)
+    last = entries[-1].link if entries else None
+    if last is None or (last.version, last.to_state, last.epoch, last.at) != _moved(stored.task):
+        return Broken("the live row is not what its last entry says", task_id, pruned.version)
+    if kept:
+        return Broken("a stray snapshot stands in the store", task_id, min(kept))
+    return _live(tx, row, stored.task, head)
+
+
+def _moved(task: Task) -> tuple[int, str, int, int]:
+    return task.version, task.state, task.epoch, task.updated_at
 
 
 def _unlike(entry: Recorded, task: Task, kept: dict[int, str]) -> str | None:
@@ -99,7 +125,7 @@ def _live(tx: Tx, row: Row, task: Task, head: str) -> Broken | None:
     if published is None:
         return Broken("its machine version was never published", task.id, task.version)
     final = published.definition.state[task.state].final
-    expected = tasks.columns(task, final=final, head=head) | {"key": row[0], "place": tasks.place(task)}
+    expected = tasks.columns(task, final=final, head=head) | {"key": row[0], "blockers": 0}
     for name, value in zip((*tasks.COLUMNS, "final", "place"), row, strict=True):
         if name != "lease_until" and value != expected[name]:
             return Broken(f"the live row's {name} is not what history says", task.id, task.version)
@@ -118,7 +144,7 @@ def _beyond(tx: Tx, head: Mapping[str, Any]) -> list[Broken]:
 
 
 def _outside_tasks(tx: Tx) -> list[Broken]:
-    return [fault for look in (_machines, _strays, _requests, _feed, _proposals, _judgements) for fault in _looked(tx, look)]
+    return [fault for look in (_machines, _strays, _prunings, _requests, _feed, _proposals, _judgements) for fault in _looked(tx, look)]
 
 
 def _looked(tx: Tx, look: Callable[[Tx], Iterator[Broken]]) -> Iterator[Broken]:
@@ -136,12 +162,24 @@ def _machines(tx: Tx) -> Iterator[Broken]:
 
 
 def _strays(tx: Tx) -> Iterator[Broken]:
-    yield from (Broken(f"a stray {what} stands in the store (key {key})") for what, key in tx("stray_entries"))
+    for after, upto in history.windows(tx):
+        strays = tx("stray_entries", after=after, upto=upto)
+        yield from (Broken(f"a stray {what} stands in the store (key {key})") for what, key in strays)
+
+
+def _prunings(tx: Tx) -> Iterator[Broken]:
+    """A chain of their own; only the first fault is told, since all that follows hangs on it."""
+    previous = GENESIS
+    for number, row in enumerate(pruning.every(tx), 1):
+        if not row.follows(number, previous):
+            yield Broken(f"pruning number {number} was altered, or is missing")
+            return
+        previous = row.hash
 
 
 def _requests(tx: Tx) -> Iterator[Broken]:
-    yield from (Broken(f"the request {key!r} of {by} does not match history", task) for by, key, task in tx("unmatched_requests"))
-    yield from (Broken("its idempotency record is gone", *row) for row in tx("entries_without_request", limit=PAGE))
+    yield from (Broken(f"the request {key!r} of {by} does not match history", task) for by, key, task in requests.unmatched(tx))
+    yield from (Broken("its idempotency record is gone", *row) for row in requests.missing(tx, pruning.kept_from(tx)))
 
 
 def _feed(tx: Tx) -> Iterator[Broken]:

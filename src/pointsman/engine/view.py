@@ -1,11 +1,11 @@
 """An engine, a view of it through one door, and how calls are read before any verb begins."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from pointsman.engine.chance import wall_clock
+from pointsman.engine.chance import elapsed, wall_clock
 from pointsman.engine.checks import Checks
 from pointsman.engine.decision import Deciding
 from pointsman.engine.door import Call, Door, principal, request
@@ -32,11 +32,12 @@ LARGEST_PAGE = 1_000
 class Engine:
     """What all views of one database share."""
 
-    def __init__(self, db: Database, registry: Registry, chance: Chance, clock: Any = wall_clock):
+    def __init__(self, db: Database, registry: Registry, chance: Chance, clock: Any = wall_clock, elapsed: Callable[[], float] = elapsed):
         self.db = db
         self.registry = registry
         self.chance = chance
         self.clock = clock
+        self.elapsed = elapsed
         self.checks = Checks()
         self.settling = Settling(db, registry, chance, self.checks)
         self.refusals = RefusalLog(db)

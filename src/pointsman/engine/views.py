@@ -8,7 +8,7 @@ from pointsman.kernel.cautions import cautions
 from pointsman.kernel.chain import digest
 from pointsman.kernel.definition import Definition, export
 from pointsman.kernel.draw import mermaid
-from pointsman.kernel.task import Decided, Evidence, Task
+from pointsman.kernel.task import Decided, Evidence, Task, plain
 from pointsman.types import Json, iso
 
 _PLAIN = ("id", "machine", "machine_version", "state", "version", "revision", "digest", "owner", "session", "epoch", "priority")
@@ -17,7 +17,16 @@ _PLAIN = ("id", "machine", "machine_version", "state", "version", "revision", "d
 def task_json(task: Task) -> dict[str, Json]:
     return {
         **{name: getattr(task, name) for name in _PLAIN},
-        **_unfilled(),
+        "run_at": None if task.run_at is None else iso(task.run_at),
+        "tags": list(task.tags),
+        "needs": list(task.needs),
+        "dedupe_key": task.dedupe_key,
+        "parent": task.parent,
+        "blocked_by": [plain(item) for item in task.blocked_by],
+        "attempts": plain(task.attempts),
+        "parked": None if task.parked is None else {"reason": task.parked.reason, "at": iso(task.parked.at)},
+        "waiting": None,
+        "approvals": None,
         "lease": None if task.lease is None else {"expires_at": iso(task.lease.expires_at), "live": task.lease.live},
         "fields": dict(task.fields),
         "evidence": evidence_json(task.evidence),
@@ -25,12 +34,6 @@ def task_json(task: Task) -> dict[str, Json]:
         "created_at": iso(task.created_at),
         "updated_at": iso(task.updated_at),
     }
-
-
-def _unfilled() -> dict[str, Json]:
-    """Members that no rule of this version fills."""
-    absent = dict.fromkeys(("parked", "waiting", "dedupe_key", "parent", "run_at", "approvals"))
-    return {**absent, "tags": [], "needs": [], "blocked_by": [], "attempts": {"lost": 0, "error": 0, "deferred": 0}}
 
 
 def evidence_json(evidence: Mapping[str, Evidence]) -> dict[str, Json]:

@@ -40,10 +40,12 @@ def serve(
     port: int = 8470,
     ready: Callable[[Ready], None] | None = None,
     api: Service | None = None,
+    listener: socket.socket | None = None,
 ) -> None:
     """Serve until told to stop. `ready` is called once connections are accepted. Port 0 takes a free one. `api` is an
-    application that another edge has joined; without it, `app(pm)`."""
-    listener = bind(host, port)
+    application that another edge has joined; without it, `app(pm)`. `listener` is what `bind` gave for this host, when other
+    processes accept at it too."""
+    listener = listener or bind(host, port)
     name = f"[{host.strip('[]')}]" if ":" in host else host
     where = Ready(url=f"http://{name}:{listener.getsockname()[1]}", pid=os.getpid(), db=pm.engine.db.url)
     served = api or app(pm)

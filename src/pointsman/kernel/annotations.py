@@ -7,7 +7,7 @@ one is annotated with more than JSON (a model, an enum, a time), the function is
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from typing import Annotated, Any, Literal, TypeAlias, Union, cast
 
@@ -41,10 +41,21 @@ def resolved(annotation: Any, names: Mapping[str, Any]) -> Any:
 
 
 def schema_of(annotation: Any, mode: Literal["validation", "serialization"] = "validation") -> dict[str, Any]:
+    if any(key is not str and key is not Any for key in _keys(annotation)):
+        raise Unfit("the keys of a JSON object are text: write dict[str, …]")
     try:
         return _tidy(TypeAdapter(annotation).json_schema(mode=mode))
     except (PydanticUserError, SchemaError) as error:
         raise Unfit(f"its type has no JSON Schema: {str(error).splitlines()[0]}") from None
+
+
+def _keys(annotation: Any) -> Iterator[Any]:
+    """The types of the keys of every mapping in an annotation."""
+    args = typing.get_args(annotation)
+    if isinstance(origin := typing.get_origin(annotation), type) and issubclass(origin, Mapping) and args:
+        yield args[0]
+    for arg in args:
+        yield from _keys(arg)
 
 
 def _tidy(form: Any) -> Any:
@@ -72,7 +83,7 @@ def as_json(annotation: Any, value: Any) -> Json:
         return value
     try:
         return TypeAdapter(annotation).dump_python(value, mode="json", warnings=False)
-    except (PydanticUserError, PydanticSerializationError, SchemaError):
+    except (PydanticUserError, PydanticSerializationError, SchemaError, ValueError, RecursionError):
         raise Unfit("is not JSON and cannot be made JSON by its type") from None
 
 

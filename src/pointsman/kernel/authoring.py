@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from pointsman.errors import DefinitionError
 from pointsman.kernel.annotations import NonBlank
 from pointsman.kernel.close import Functions, close
-from pointsman.kernel.definition import Definition
+from pointsman.kernel.definition import Definition, Retry
 from pointsman.kernel.faults import faults
 from pointsman.kernel.marks import Always, Event, State, always, check, computed, guard, judge, note, optional, result
 from pointsman.kernel.rules import contributor, owner, person, role
@@ -27,6 +27,7 @@ __all__ = [
     "Event",
     "Machine",
     "NonBlank",
+    "Retry",
     "State",
     "Verdict",
     "always",
@@ -108,9 +109,11 @@ def _closed(cls: type, bases: tuple[type, ...], body: Body, name: str) -> tuple[
 
 class Machine(metaclass=MachineType):
     """Base of every machine: `class Tasks(Machine, name="tasks")`. Fields are annotations; states, events, checks and
-    computed fields are assigned; `version` is the author's number; `proves` lists what must hold on every path."""
+    computed fields are assigned; `version` is the author's number; `proves` lists what must hold on every path; `retry` says
+    how often work may fail before a task is parked."""
 
     version: ClassVar[int] = 1
+    retry: ClassVar[Retry] = Retry()
     proves: ClassVar[tuple[Always, ...]] = ()
     definition: ClassVar[Definition]
     functions: ClassVar[Mapping[tuple[str, str, int], Callable[..., Any]]]

@@ -7,8 +7,9 @@ from pointsman.kernel.bound import Bound, Judgement, inputs_digest
 from pointsman.kernel.case import Case
 from pointsman.kernel.chain import digest, same
 from pointsman.kernel.definition import Check, Definition
-from pointsman.kernel.lease import granted
+from pointsman.kernel.lease import entered, granted
 from pointsman.kernel.refuse import owns
+from pointsman.kernel.retry import counted
 from pointsman.kernel.rules import ANONYMOUS, Principal
 from pointsman.kernel.task import Decided, Evidence, Lease, Task
 from pointsman.types import Fields, Instant, Json
@@ -99,7 +100,15 @@ def _with(task: Task, by: Principal) -> tuple[str, ...]:
 
 
 def moved(case: Case, proposed: Task, state: str) -> Task:
-    return proposed.but(state=state, version=case.task.version + 1, updated_at=case.now, lease=_lease(case, state))
+    definition, task = case.machine.definition, case.task
+    owner = case.proposal.by.name if case.event.acquires else task.owner
+    return proposed.but(
+        **entered(definition, task, state, case.now),
+        version=task.version + 1,
+        updated_at=case.now,
+        attempts=counted(definition, task, owner, state),
+        lease=_lease(case, state),
+    )
 
 
 def _lease(case: Case, state: str) -> Lease | None:

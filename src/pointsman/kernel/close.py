@@ -8,7 +8,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, TypeAlias, get_origin
+from typing import Any, ClassVar, TypeAlias, cast, get_origin
 
 from pointsman.errors import Fault
 from pointsman.kernel import definition as form
@@ -24,7 +24,7 @@ stored values."""
 GUARD_SEES = ("task", "proposal", "principal", "now", "decisions")
 
 _DECLARED: tuple[type, ...] = (marks.State, marks.Event, marks.CheckMark, marks.JudgeMark, marks.ComputedMark)
-_OWN = ("version", "proves")
+_OWN = ("version", "proves", "retry")
 _ABSENT = object()
 
 
@@ -58,6 +58,7 @@ class _Closing:
             computed=tuple(self.computed(name, item) for name, item in self.all(marks.ComputedMark)),
             events=tuple(self.event(name, item) for name, item in self.all(marks.Event)),
             proves=tuple(self.proofs()),
+            retry=self.retry(),
             line=self.line,
         )
 
@@ -175,8 +176,19 @@ class _Closing:
         default = self.default(event, self.types.get(item.field, Any), item.default)
         return form.Setting(item.field, required=False, default=default)
 
+    def retry(self) -> form.Retry:
+        written = self.body.get("retry", form.Retry())
+        if isinstance(written, form.Retry):
+            return written
+        self.fault("bad_retry", "write retry = Retry(tries=5, base=seconds(2), cap=minutes(10))", "retry")
+        return form.Retry()
+
     def proofs(self) -> Iterator[form.Proof]:
-        for proof in self.body.get("proves", ()):
+        written: Any = self.body.get("proves", ())
+        if not isinstance(written, tuple) or not all(isinstance(proof, marks.Always) for proof in cast(tuple[Any, ...], written)):
+            self.fault("bad_proof", "`proves` is a tuple such as (always(done, approve),)", "proves")
+            return
+        for proof in cast(tuple[marks.Always, ...], written):
             state = self.named(proof.state, "unknown_state", "proves")
             event = self.named(proof.event, "unknown_event", "proves")
             if state and event:

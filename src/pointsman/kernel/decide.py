@@ -7,6 +7,7 @@ fields are pure, and every other check is answered with NeedChecks, run outside 
 `judged`.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +22,10 @@ from pointsman.kernel.rules import Principal
 from pointsman.kernel.schema import arguments, initial_fields
 from pointsman.kernel.steps import Accept, Decision, Judged, Need, NeedChecks, Refuse
 from pointsman.kernel.task import Evidence, Task, changes
+from pointsman.kernel.terms import Terms
 from pointsman.types import Instant, Json
+
+_USUAL = Terms()
 
 
 def decide(machine: Bound, task: Task, proposal: Proposal, now: Instant, judged: Judged) -> Decision:
@@ -52,13 +56,14 @@ def judge(case: Case, judged: Judged) -> Decision:
     return _on_evidence(case, judged)
 
 
-def create(machine: Bound, task_id: str, fields: Mapping[str, Any], by: Principal, now: Instant, priority: int = 0) -> Accept | Refuse:
+def create(machine: Bound, task_id: str, fields: Mapping[str, Any], by: Principal, now: Instant, terms: Terms = _USUAL) -> Accept | Refuse:
     """The first step of a task: version 1, revision 1, eager checks judged."""
     definition = machine.definition
     complete, faults = initial_fields(definition, fields)
     if faults:
         text = "; ".join(f"{path}: {message}" for path, message in faults)
         return Refuse(Refusal("invalid", text, failed=[{"path": path, "message": message} for path, message in faults]))
+    span = definition.state[definition.initial].deadline
     blank = Task(
         id=task_id,
         machine=definition.name,
@@ -71,7 +76,9 @@ def create(machine: Bound, task_id: str, fields: Mapping[str, Any], by: Principa
         created_at=now,
         updated_at=now,
         created_by=by.name,
-        priority=priority,
+        since=now,
+        deadline=None if span is None else now + span,
+        **{item.name: getattr(terms, item.name) for item in dataclasses.fields(terms)},
     )
     task = change.content(machine, blank, complete, now)
     return Accept(task, "create", "create", None, {"changes": changes(None, task)})

@@ -148,6 +148,16 @@ class Proof:
     line: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often work on a task may begin and come to nothing before it is parked, and how long it rests after an error:
+    a random part of `base` doubled with every try, up to `cap`. Source: exponential backoff with full jitter, Brooker 2015."""
+
+    tries: int = 5
+    base: Duration = 2_000_000
+    cap: Duration = 600_000_000
+
+
 Named = TypeVar("Named", Field, State, Check, Computed, Event)
 
 
@@ -162,6 +172,7 @@ class Definition:
     checks: tuple[Check, ...] = ()
     computed: tuple[Computed, ...] = ()
     proves: tuple[Proof, ...] = ()
+    retry: Retry = Retry()
     line: int = field(default=0, compare=False)
 
     def __hash__(self) -> int:
@@ -217,7 +228,7 @@ def _by_name(items: tuple[Named, ...]) -> dict[str, Named]:
 
 def export(definition: Definition) -> dict[str, Json]:
     """The JSON form: stored, hashed and shown. Lines are left out, so moving code does not change the digest."""
-    return {
+    form: dict[str, Json] = {
         "name": definition.name,
         "version": definition.version,
         "doc": definition.doc,
@@ -228,6 +239,11 @@ def export(definition: Definition) -> dict[str, Json]:
         "computed": [_plain(item) for item in definition.computed],
         "proves": [_plain(item) for item in definition.proves],
     }
+    return form | {name: _plain(getattr(definition, name)) for name in _LATER if getattr(definition, name) != _LATER[name]}
+
+
+_LATER: Mapping[str, Any] = {"retry": Retry()}
+"""Members that stand in the form only when they say something: other forms, and their digests, are what they were before."""
 
 
 def restore(form: Mapping[str, Any]) -> Definition:
@@ -242,6 +258,7 @@ def restore(form: Mapping[str, Any]) -> Definition:
         checks=tuple(_check(item) for item in form["checks"]),
         computed=tuple(_computed(item) for item in form["computed"]),
         proves=tuple(Proof(**item) for item in form["proves"]),
+        retry=Retry(**form.get("retry", {})),
     )
 
 

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from pointsman.errors import Fault
 from pointsman.kernel import ingest, opinion, schema
 from pointsman.kernel.cautions import cautions
-from pointsman.kernel.definition import Check, Computed, Definition, Event, Field, State
+from pointsman.kernel.definition import Check, Computed, Definition, Event, Field, Retry, State
 from pointsman.kernel.flow import first, reachable, satisfiable, search
+from pointsman.kernel.kinds import misfits
 from pointsman.kernel.prove import false_proofs
 from pointsman.kernel.rules import ANONYMOUS, leaves, says
 
@@ -19,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _MACHINE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 # Words with a meaning of their own: in `on_lapse`, in `on_deadline`, as a caller without a name, and on every machine.
-RESERVED = frozenset({"same", "remind", ANONYMOUS, "version", "proves", "definition", "functions"})
+RESERVED = frozenset({"same", "remind", ANONYMOUS, "version", "proves", "retry", "definition", "functions"})
 
 # Tools that every server has for agents.
 SERVER_TOOLS = frozenset(
@@ -44,7 +45,9 @@ OUTCOMES = (None, "failed", "cancelled")
 
 
 def faults(definition: Definition) -> tuple[Fault, ...]:
-    """Faults first, in the order of their lines, then warnings."""
+    """Faults first, in the order of their lines, then warnings. Members of the wrong kind leave nothing else to ask."""
+    if unfit := list(misfits(definition)):
+        return tuple(sorted(unfit, key=lambda fault: fault.line))
     found = [
         *_names(definition),
         *_whole(definition),
@@ -89,6 +92,7 @@ def _whole(definition: Definition) -> Iterator[Fault]:
         yield fault("bad_name", "a machine's name is up to 64 ASCII letters, digits, _ and -, begins with a letter and is no reserved word")
     if type(definition.version) is not int or not 1 <= definition.version < 1 << 31:
         yield fault("bad_version", "`version` must be a whole number from 1")
+    yield from (fault("bad_retry", text) for text in _retry(definition.retry))
     starts = [state for state in definition.states if state.initial]
     if not starts:
         yield fault("no_initial", "no state is initial: write State(initial=True)")
@@ -97,10 +101,17 @@ def _whole(definition: Definition) -> Iterator[Fault]:
         yield fault("no_cancel_target", 'a cancelled task has nowhere to go: write State(final=True, outcome="cancelled" or "failed")')
 
 
+def _retry(retry: Retry) -> Iterator[str]:
+    if retry.tries < 1 or not 0 <= retry.base <= retry.cap:
+        yield "`tries` is a whole number from 1, and `base` no longer than `cap`"
+
+
 def _tools(definition: Definition) -> Iterator[Fault]:
     count = Counter(event.tool or event.name for event in definition.events if not event.acquires)
     for event in definition.events:
         tool = event.tool or event.name
+        if not _NAME.fullmatch(tool):
+            yield _at(event, "bad_name", "a tool's name is up to 64 ASCII letters, digits and _, and begins with a letter")
         if event.acquires and event.tool:
             yield _at(event, "unused_tool", "an acquiring event has no tool of its own: claim_task is its tool")
         elif not event.acquires and tool in SERVER_TOOLS:

@@ -5,12 +5,13 @@ owner's next call is accepted and renews; the epoch, not the clock, keeps a repl
 transaction records the lapse and the claim together.
 """
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from pointsman.errors import Refusal
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.definition import Definition, State
 from pointsman.kernel.refuse import owns, refuse
+from pointsman.kernel.retry import Cause, delay, told
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.steps import Accept
 from pointsman.kernel.task import Lease, Task, changes
@@ -78,24 +79,40 @@ def queued(definition: Definition) -> tuple[str, ...]:
     return tuple(state.name for state in definition.states if state.lease and lapses_to(definition, state.name) == definition.initial)
 
 
+def entered(definition: Definition, task: Task, state: str, now: Instant) -> dict[str, Any]:
+    """What coming into a state sets: since when, and until when it may last. Staying there sets nothing."""
+    if state == task.state:
+        return {}
+    span = definition.state[state].deadline
+    return {"state": state, "since": now, "deadline": None if span is None else now + span}
+
+
 def lapsed(machine: Bound, task: Task, now: Instant) -> Accept:
     """The entry that says that an owner's time ran out."""
-    return _given_back(machine, task, "lapse", now, {"owner": task.owner, "epoch": task.epoch})
+    return _given_back(machine, task, "lapse", now, {"owner": task.owner, "epoch": task.epoch}, "lost")
 
 
-def released(machine: Bound, task: Task, now: Instant, reason: str | None) -> Accept:
-    """The entry of an owner who gives the task back; it moves as a lapse does, all fields are kept."""
-    return _given_back(machine, task, "release", now, {"reason": reason} if reason is not None else {})
+def released(machine: Bound, task: Task, now: Instant, reason: str | None, cause: Cause, chance: float) -> Accept:
+    """The entry of an owner who gives the task back; it moves as a lapse does, all fields are kept. After an error it
+    rests for a while."""
+    rest = delay(machine.definition.retry, task.attempts.error, chance)
+    said: dict[str, Json] = {"reason": reason} if reason is not None else {}
+    return _given_back(machine, task, "release", now, said, cause, rest if cause == "error" else None)
 
 
-def _given_back(machine: Bound, task: Task, kind: str, now: Instant, said: dict[str, Json]) -> Accept:
+def _given_back(
+    machine: Bound, task: Task, kind: str, now: Instant, said: dict[str, Json], cause: Cause, rest: Duration | None = None
+) -> Accept:
+    at = max(now, task.updated_at + 1)
     after = task.but(
-        state=lapses_to(machine.definition, task.state),
+        **entered(machine.definition, task, lapses_to(machine.definition, task.state), at),
         owner=None,
         owner_root=None,
         session=None,
         lease=None,
+        run_at=task.run_at if rest is None else at + rest,
+        attempts=told(task.attempts, cause),
         version=task.version + 1,
-        updated_at=max(now, task.updated_at + 1),
+        updated_at=at,
     )
     return Accept(after, kind, kind, task.state, {"changes": changes(task, after), **said})

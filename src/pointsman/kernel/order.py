@@ -1,7 +1,7 @@
 """The rules of a decision that look only at the task and the proposal, in the order in which they speak.
 
     complete → rights (with `owner` taken as true) → expected version and digest → already decided → state → ownership
-    → guards
+    → parked → guards
 
 `ORDER` is that list; the first rule that answers with a refusal wins.
 """
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pointsman.errors import Refusal
+from pointsman.kernel import parking
 from pointsman.kernel.case import Case
 from pointsman.kernel.lease import not_mine
 from pointsman.kernel.refuse import contributed, rights
@@ -71,6 +72,10 @@ def owned(case: Case) -> Refusal | None:
     return not_mine(case.machine.definition, task, proposal, only_owner=only_owner)
 
 
+def in_work(case: Case) -> Refusal | None:
+    return None if case.task.parked is None else parking.refusal(case.machine, case.task, case.proposal.by)
+
+
 def guarded(case: Case) -> Refusal | None:
     if not case.event.when:
         return None
@@ -81,4 +86,4 @@ def guarded(case: Case) -> Refusal | None:
     return case.no("guard_failed", "; ".join(item["reason"] for item in failed), failed=failed) if failed else None
 
 
-ORDER: tuple[Rule, ...] = (complete, may_propose, as_expected, undecided, in_state, owned, guarded)
+ORDER: tuple[Rule, ...] = (complete, may_propose, as_expected, undecided, in_state, owned, in_work, guarded)

@@ -59,4 +59,6 @@ def allowed(definition: Definition, task: Task, by: Principal, session: str | No
 
 
 def _open(definition: Definition, task: Task) -> list[Event]:
+    if task.parked is not None:
+        return []
     return [event for event in definition.events if event.target(task.state) is not None and not (event.acquires and task.held)]

@@ -5,13 +5,14 @@ it makes a new one, and `changes` is the difference that the history payload kee
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Literal
 
 from pointsman.kernel.chain import same
 from pointsman.types import Fields, Instant, Json
 
 Status = Literal["pass", "fail", "error", "pending", "stale"]
+Fate = Literal["block", "cancel", "continue"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,41 @@ class Lease:
     live: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """How often somebody began on the task and brought nothing: `lost` counts an owner from the moment it holds a lease
+    and is taken back when it delivers; `error` and `deferred` are what it said itself. Deferring is not capped."""
+
+    lost: int = 0
+    error: int = 0
+    deferred: int = 0
+
+    @property
+    def counted(self) -> int:
+        return self.lost + self.error
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """Out of work for a reason, since a time, until an operator unparks it."""
+
+    reason: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """A task that has to be done first, and what its failing means here."""
+
+    task: str
+    on_failure: Fate = "block"
+
+
 @dataclass(frozen=True)
 class Task:
     """A unit of work. `fields` holds content, notes, results and computed fields by name; `revision` and `digest`
-    move only with content; `contributors` are root names, case-folded; `decisions` are those of this revision.
+    move only with content; `contributors` are root names, case-folded; `decisions` are those of this revision. `since` is
+    when it came into its state, `deadline` how long it may stay there. It is not claimed before `run_at`.
     `allowed` and `replayed` (this is an earlier answer to the same request) are told to one reader and kept nowhere."""
 
     id: str
@@ -75,6 +107,16 @@ class Task:
     evidence: Mapping[str, Evidence] = field(default_factory=dict[str, Evidence])
     contributors: tuple[str, ...] = ()
     decisions: tuple[Decided, ...] = ()
+    since: Instant = 0
+    deadline: Instant | None = None
+    run_at: Instant | None = None
+    tags: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    dedupe_key: str | None = None
+    parent: str | None = None
+    blocked_by: tuple[Dependency, ...] = ()
+    attempts: Attempts = Attempts()
+    parked: Parked | None = None
     lease: Lease | None = field(default=None, compare=False)
     allowed: tuple[str, ...] = field(default=(), compare=False)
     replayed: bool = field(default=False, compare=False)
@@ -105,11 +147,12 @@ class Task:
 # computed for a reader.
 _OUTSIDE_CHANGES = ("id", "version", "updated_at", "lease", "allowed", "replayed")
 COVERED = tuple(item.name for item in fields(Task) if item.name not in _OUTSIDE_CHANGES)
+_USUAL: Mapping[str, Any] = {item.name: item.default for item in fields(Task) if item.default is not MISSING}
 
 
 def plain(value: Any) -> Any:
     """A member of a task as JSON."""
-    if isinstance(value, Evidence | Decided):
+    if isinstance(value, Evidence | Decided | Attempts | Parked | Dependency):
         return {name: getattr(value, name) for name in value.__slots__}
     if isinstance(value, tuple):
         return [plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
@@ -125,16 +168,23 @@ def parsed(name: str, value: Any) -> Any:
             return {check: Evidence(**item) for check, item in value.items()}
         case "decisions":
             return tuple(Decided(**item) for item in value)
-        case "contributors":
+        case "blocked_by":
+            return tuple(Dependency(**item) for item in value)
+        case "attempts":
+            return Attempts(**value)
+        case "parked":
+            return None if value is None else Parked(**value)
+        case "contributors" | "tags" | "needs":
             return tuple(value)
         case _:
             return value
 
 
 def changes(before: Task | None, after: Task) -> dict[str, Json]:
-    """What a step changed, as JSON. Fields are named one by one, so a payload holds only what moved."""
+    """What a step changed, as JSON. Fields are named one by one, so a payload holds only what moved; a first entry leaves
+    out what every task has unless its creator says otherwise."""
     if before is None:
-        return {name: plain(getattr(after, name)) for name in COVERED}
+        return {name: plain(getattr(after, name)) for name in COVERED if name not in _USUAL or getattr(after, name) != _USUAL[name]}
     old, new = before.__dict__, after.__dict__
     moved: dict[str, Json] = {
         name: plain(new[name]) for name in COVERED if new[name] is not old[name] and name != "fields" and new[name] != old[name]

@@ -4,7 +4,11 @@
 recomputing. `volatile`: neither; nothing that matters may rest on it.
 
 A row that history implies is missed when it is gone: entries, payloads, tasks, requests, snapshots, feed rows, machines.
-A dropped judgement or proposal is not found: history does not say that it was there.
+A dropped judgement or proposal is not found: history does not say that it was there. What pruning removed is not missed:
+`prunings` and `pruned` say what that was.
+
+A copy of a database walks `COLUMNS` too, in this order, which is that of the foreign keys, and each table by its key in
+`KEYS`.
 """
 
 from collections.abc import Mapping
@@ -20,9 +24,10 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "machines": _columns(covered="name version digest form functions published_at hash"),
     "tasks": _columns(
         covered="id machine machine_version state version revision digest fields owner owner_root session epoch priority evidence "
-        "contributors decisions created_by created_at updated_at head",
-        derived="key final place",
-        volatile="lease_until",
+        "contributors decisions created_by created_at updated_at head since deadline run_at tags needs dedupe_key parent blocked_by "
+        "attempts parked",
+        derived="key final place blockers",
+        volatile="lease_until ready wake_at",
     ),
     "entries": _columns(
         covered="version at kind event from_state to_state by session door auth epoch payload_digest request_key request_digest "
@@ -39,7 +44,27 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         volatile="claimed_until",
     ),
     "refusals": _columns(volatile="key at task event by door code detail"),
+    "prunings": _columns(covered="number before payloads at hash"),
+    "pruned": _columns(covered="version at hash", derived="task"),
+    "unfinished": _columns(volatile="one copy source begun_at"),
 }
+
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "machines": ("name", "version"),
+    "tasks": ("key",),
+    "entries": ("key",),
+    "payloads": ("entry",),
+    "requests": ("principal", "key"),
+    "judgements": ("task", "check_name", "inputs_digest"),
+    "feed": ("seq",),
+    "snapshots": ("task", "version"),
+    "proposals": ("id",),
+    "refusals": ("key",),
+    "prunings": ("number",),
+    "pruned": ("task",),
+    "unfinished": ("one",),
+}
+"""The primary key of every table of `COLUMNS`."""
 
 POSTGRES_COLUMNS: Mapping[str, Mapping[str, str]] = {
     "steps": _columns(volatile="number name"),

@@ -7,12 +7,18 @@ A unit may run twice (after a lost transaction it is run again), so it touches n
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pointsman.types import Instant
 
+if TYPE_CHECKING:
+    from pointsman.store.hints import Hints
+
 T = TypeVar("T")
 Row = tuple[Any, ...]
+Topic = str
+"""What may change, as those who wait for it name it; store/hints.py has them all."""
+
 Probe = Callable[[str], None]
 """Called with the name of each point passed; tests pause or kill the process there. None in production."""
 
@@ -22,6 +28,11 @@ class Tx(Protocol):
 
     @property
     def now(self) -> Instant: ...
+
+    @property
+    def news(self) -> set[Topic]:
+        """What the unit has changed; told to those who wait for it, once it is committed."""
+        ...
 
     def __call__(self, statement: str, /, **parameters: Any) -> Any:
         """Run a named statement. Its shape says what comes back: `:none` and `:sure` None, `:one` a row (its absence is a
@@ -33,6 +44,11 @@ class Tx(Protocol):
 class Database(Protocol):
     @property
     def url(self) -> str: ...
+
+    @property
+    def hints(self) -> "Hints":
+        """Who waits in this process, to be told of what is committed, here or elsewhere."""
+        ...
 
     def submit(self, unit: Callable[[Tx], T]) -> "Future[T]":
         """Queue a unit. Its future is set only after COMMIT; an exception of the unit rolls back that unit alone
@@ -59,4 +75,6 @@ class Database(Protocol):
         """Copy the whole store, as of one moment, into one file at an absolute path, beside live work."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Whoever still waits is told so too."""
+        ...

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pointsman.kernel.chain import GENESIS, digest
+from pointsman.store import history
 from pointsman.store.database import Tx
 from pointsman.types import Instant
 
@@ -81,7 +82,7 @@ def board(tx: Tx, seq: int, after: tuple[Instant, str], limit: int) -> list[tupl
 
 def faults(tx: Tx, page: int) -> Iterator[str]:
     """What is wrong with the chain, of which only the first fault is told, since all that follows hangs on it; and
-    entries that were slipped in behind it."""
+    entries that were slipped in behind it. All of it on one snapshot."""
     last = Head()
     while rows := tx("feed_rows", after=last.seq, limit=page):
         for seq, task, version, entry, at, hash_, *numbered in rows:
@@ -92,5 +93,6 @@ def faults(tx: Tx, page: int) -> Iterator[str]:
                 yield f"feed number {seq} was altered, or the entry it numbers"
                 return
             last = Head(seq, entry, at, hash_)
-    for (key,) in tx("unnumbered_behind", entry=last.entry, limit=page):
-        yield f"an entry stands behind the feed without a number (key {key})"
+    for after, upto in history.windows(tx):
+        for (key,) in tx("unnumbered_behind", entry=last.entry, after=after, upto=upto):
+            yield f"an entry stands behind the feed without a number (key {key})"

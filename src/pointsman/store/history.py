@@ -1,5 +1,6 @@
 """The entries table, append-only and chained per task, and its payloads, which stand apart so that they can go."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,7 @@ def append(tx: Tx, task_key: int, link: Link, hash_: str, nonce: str, body: str)
 
 _COVERED = Link._fields[1:]
 LAST = 2**63 - 1
+WINDOW = 10_000
 
 
 def of_task(tx: Tx, task_id: str, after: int, upto: int = LAST, limit: int = LAST) -> list[Recorded]:
@@ -71,16 +73,31 @@ def feed_after(tx: Tx, after: int, limit: int) -> list[Recorded]:
     return [recorded(row) for row in tx("feed_after", after=after, limit=limit)]
 
 
-def broken(entry: Recorded, previous: str, version: int) -> str | None:
-    """What is wrong with an entry that should be number `version` and follow the hash `previous`; None when sound."""
+def windows(tx: Tx) -> Iterator[tuple[int, int]]:
+    """All keys of entries and payloads in windows (beyond, up to), so that no statement looks at more than `WINDOW`."""
+    low, high = tx("entry_keys")
+    yield from ((after, after + WINDOW) for after in range(low - 1, high, WINDOW))
+
+
+def broken(entry: Recorded, previous: str, version: int, *, pruned: bool = False) -> str | None:
+    """What is wrong with an entry that should be number `version` and follow the hash `previous`; None when sound. The
+    payload of a pruned one is gone."""
     if entry.link.version != version:
         return f"expected version {version}, found {entry.link.version}: an entry is missing, added or out of place"
     if entry.link.previous != previous:
         return "it does not follow the entry before it"
+    if what := _unpruned(entry) if pruned else _unlike_its_digest(entry):
+        return what
+    return None if link_hash(entry.link) == entry.hash else "a covered column was altered"
+
+
+def _unpruned(entry: Recorded) -> str | None:
+    return None if entry.body is None else "its payload stands there, though it was pruned"
+
+
+def _unlike_its_digest(entry: Recorded) -> str | None:
     if entry.nonce is None or entry.body is None:
         return "its payload is gone"
     if payload_digest(entry.nonce, entry.body) != entry.link.payload_digest:
         return "its payload was altered"
-    if canonical(parse(entry.body)) != entry.body:
-        return "its payload is not canonical"
-    return None if link_hash(entry.link) == entry.hash else "a covered column was altered"
+    return None if canonical(parse(entry.body)) == entry.body else "its payload is not canonical"

@@ -12,8 +12,10 @@ from pointsman.errors import StoreError, invalid
 from pointsman.store import migrate, postgres_schema, postgres_units
 from pointsman.store.binding import RisingClock
 from pointsman.store.database import Probe, Tx
+from pointsman.store.hints import Hints, Noted
 from pointsman.store.postgres_errors import unavailable
 from pointsman.store.postgres_pool import Pool
+from pointsman.store.postgres_relay import Relay
 from pointsman.store.postgres_server import POOL_SIZE, Patience, Server, locate
 from pointsman.store.postgres_statements import for_reading, for_writing
 from pointsman.store.postgres_units import Kind, Units, reading, unwatched, writing
@@ -72,19 +74,27 @@ class Postgres:
         self._reading = reading(for_reading(statements), server.asked)
         self._threads = ThreadPoolExecutor(size, "pointsman-postgres")
         self._inside = local()
+        self._relay = Relay(server)
 
     @property
     def url(self) -> str:
         return self._server.url
 
+    @property
+    def hints(self) -> Hints:
+        return self._relay.hints
+
     def submit(self, unit: Callable[[Tx], T]) -> "Future[T]":
-        return self._queue(self._writing, unit)
+        return self._queue(self.run, unit)
 
     def submit_read(self, unit: Callable[[Tx], T]) -> "Future[T]":
-        return self._queue(self._reading, unit)
+        return self._queue(self.read, unit)
 
     def run(self, unit: Callable[[Tx], T]) -> T:
-        return self._here(self._writing, unit)
+        noted = Noted(unit)
+        answer = self._here(self._writing, noted)
+        self._relay.tell(noted.news)
+        return answer
 
     def read(self, unit: Callable[[Tx], T]) -> T:
         return self._here(self._reading, unit)
@@ -108,11 +118,13 @@ class Postgres:
 
     def close(self) -> None:
         self._threads.shutdown()
+        self._relay.close()
         self._pool.close()
+        self.hints.tell(None)
 
-    def _queue(self, kind: Kind, unit: Callable[[Tx], T]) -> "Future[T]":
+    def _queue(self, done: Callable[[Callable[[Tx], T]], T], unit: Callable[[Tx], T]) -> "Future[T]":
         try:
-            return self._threads.submit(self._here, kind, unit)
+            return self._threads.submit(done, unit)
         except RuntimeError:
             refused: Future[T] = Future()
             refused.set_exception(self._closed())

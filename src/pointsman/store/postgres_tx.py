@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pointsman.store.binding import ANSWERS, ended
-from pointsman.store.database import Probe, Row
+from pointsman.store.database import Probe, Row, Topic
 from pointsman.store.postgres_statements import Spelled
 from pointsman.store.postgres_values import Bound, bind
 from pointsman.store.postgres_wire import Wire
@@ -19,7 +19,7 @@ class Transaction:
     """The `Tx` of one unit. Its time is asked for behind the statement that waits for a row: in it, it would be older than the
     wait; and before it, older still. The two are sent together. Otherwise it is asked for when it is first wanted."""
 
-    __slots__ = ("_clock", "_now", "_send", "_statements", "_told", "_wire")
+    __slots__ = ("_clock", "_now", "_send", "_statements", "_told", "_wire", "news")
 
     def __init__(self, wire: Wire, statements: Mapping[str, Spelled], clock: Bound, told: Callable[[list[Row]], Instant]):
         self._wire = wire
@@ -28,6 +28,7 @@ class Transaction:
         self._clock = clock
         self._told = told
         self._now: Instant | None = None
+        self.news: set[Topic] = set()
 
     @property
     def now(self) -> Instant:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pointsman.kernel.chain import canonical, digest, parse
 from pointsman.store.database import Tx
+from pointsman.store.hints import of_task
 from pointsman.types import Duration, Instant, seconds
 
 Status = Literal["pending", "accepted", "refused", "superseded"]
@@ -75,6 +76,7 @@ def settle(
     text = None if refusal is None else canonical(refusal)
     row = replace(proposal, status=status, version=version, refusal=text, settled_at=at).sealed
     outcome = {"status": row.status, "version": row.version, "refusal": row.refusal, "settled_at": row.settled_at, "hash": row.hash}
+    tx.news.add(of_task(row.task))
     return row if tx("settle_proposal", id=row.id, **outcome) is not None else None
 
 

@@ -11,10 +11,12 @@ from pointsman.errors import StoreError
 from pointsman.store import migrate, sqlite_backup, sqlite_commit
 from pointsman.store.binding import RisingClock
 from pointsman.store.database import Probe, Tx
+from pointsman.store.hints import Hints, Noted
 from pointsman.store.sqlite_commit import Committer, seat, unwatched
 from pointsman.store.sqlite_file import Connection, File, busy, claim, fault, locate, unavailable
 from pointsman.store.sqlite_readers import Readers
 from pointsman.store.sqlite_tx import ProbedTransaction, Transaction
+from pointsman.store.sqlite_watch import Since, Watch
 from pointsman.store.sqlite_writer import Writer
 from pointsman.store.statements import Statement
 from pointsman.types import Instant
@@ -41,6 +43,7 @@ def open_sqlite(
     clock: Callable[[], Instant],
     create: bool,
     probe: Probe | None = None,
+    since: Since,
     patience_s: float = PATIENCE_S,
 ) -> "Sqlite":
     """The database at `url`, brought to the newest `schema`; a new one if there is none and `create` says so.
@@ -50,29 +53,40 @@ def open_sqlite(
     file = File(locate(url), patience_s)
     claim(file, create)
     _prepare(file, schema, probe or unwatched)
-    return Sqlite(file, statements, len(schema), RisingClock(clock), probe)
+    return Sqlite(file, statements, len(schema), RisingClock(clock), probe, since)
 
 
 class Sqlite:
     """The `Database` of one file. `close()` finishes what is queued; what comes later is a StoreError."""
 
-    def __init__(self, file: File, statements: Mapping[str, Statement], schema: int, now: RisingClock, probe: Probe | None):
+    def __init__(self, file: File, statements: Mapping[str, Statement], schema: int, now: RisingClock, probe: Probe | None, since: Since):
         start = _starter(statements, file.path, now, probe)
         self._file = file
         self._committer = Committer(file, lambda: file.connect(schema), start, probe or unwatched)
         self._writer = Writer(self._committer.transact, self._closed)
         self._readers = Readers(file, lambda: file.connect(schema, query_only=1), start)
         self._threads = ThreadPoolExecutor(READING_THREADS, "pointsman-reader")
+        self._watch = Watch(lambda: file.connect(schema, query_only=1), lambda last: self._readers.read(lambda tx: since(tx, last)))
 
     @property
     def url(self) -> str:
         return f"sqlite:///{self._file.path}"
 
+    @property
+    def hints(self) -> Hints:
+        return self._watch.hints
+
     def submit(self, unit: Callable[[Tx], T]) -> "Future[T]":
-        return self._writer.submit(unit)
+        noted = Noted(unit)
+        future = self._writer.submit(noted)
+        future.add_done_callback(lambda _: self.hints.tell(noted.news))
+        return future
 
     def run(self, unit: Callable[[Tx], T]) -> T:
-        return self._writer.run(unit)
+        noted = Noted(unit)
+        answer = self._writer.run(noted)
+        self.hints.tell(noted.news)
+        return answer
 
     def submit_read(self, unit: Callable[[Tx], T]) -> "Future[T]":
         try:
@@ -101,10 +115,12 @@ class Sqlite:
         sqlite_backup.copy(self._file, target, replace=replace)
 
     def close(self) -> None:
+        self._watch.close()
         self._writer.close()
         self._threads.shutdown()
         self._readers.close()
         self._committer.close()
+        self.hints.tell(None)
 
     def _closed(self) -> StoreError:
         return unavailable(self._file.path, "it is closed")

@@ -7,7 +7,7 @@ import apsw
 
 from pointsman.errors import StoreError
 from pointsman.store.binding import ANSWERS, PLAIN, ended, refuse_misfits
-from pointsman.store.database import Probe
+from pointsman.store.database import Probe, Topic
 from pointsman.store.sqlite_file import Connection, fault
 from pointsman.store.statements import Statement
 from pointsman.types import Instant
@@ -16,13 +16,14 @@ from pointsman.types import Instant
 class Transaction:
     """The `Tx` of one unit, dead once the unit has ended or SQLite has rolled its transaction back."""
 
-    __slots__ = ("_connection", "_execute", "_path", "_statements", "now")
+    __slots__ = ("_connection", "_execute", "_path", "_statements", "news", "now")
 
     def __init__(self, connection: Connection, statements: Mapping[str, Statement], path: str, now: Instant):
         self._connection = connection
         self._execute = connection.cursor().execute
         self._statements = statements
         self._path = path
+        self.news: set[Topic] = set()
         self.now = now
 
     def __call__(self, statement: str, /, **parameters: Any) -> Any:

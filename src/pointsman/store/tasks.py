@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any, Literal
 
 from pointsman.kernel.chain import canonical, parse
-from pointsman.kernel.task import Lease, Task, parsed, plain
+from pointsman.kernel.task import Attempts, Lease, Task, parsed, plain
 from pointsman.store.database import Row, Tx
 from pointsman.types import Instant, minutes
 
@@ -14,62 +14,89 @@ Order = Literal["created_at", "updated_at", "priority"]
 PRIORITY_STEP = minutes(1)
 """One step of priority is worth this much waiting, so a higher one goes ahead and nothing starves."""
 
-Queue = Literal["claimable", "lapsed"]
-"""Tasks that nobody owns, and tasks whose owner's time ran out."""
+Queue = Literal["claimable", "awake"]
+"""Tasks that nobody holds, and tasks that time alone has made claimable: a lease ran out, or the time to run has come."""
 
 Position = tuple[Instant, str]
 """A place in an ordered list: the value it is ordered by, and the id that breaks ties."""
 
 FIRST: Position = (-(2**63), "")
-JSON_COLUMNS = ("fields", "evidence", "contributors", "decisions")
+JSON_COLUMNS = ("fields", "evidence", "contributors", "decisions", "tags", "needs", "blocked_by", "attempts", "parked")
 COLUMNS = (
     "key",
     *("id", "machine", "machine_version", "state", "version", "revision", "digest", "fields", "owner", "owner_root", "session"),
     *("epoch", "priority", "evidence", "contributors", "decisions", "created_by", "created_at", "updated_at"),
     "head",
     "lease_until",
+    *("since", "deadline", "run_at", "tags", "needs", "dedupe_key", "parent", "blocked_by", "attempts", "parked"),
+    "blockers",
 )
-_KEPT = [name for name in COLUMNS if name not in ("key", "head", "lease_until", *JSON_COLUMNS)]
+_KEPT = [name for name in COLUMNS if name not in ("key", "head", "lease_until", "blockers", *JSON_COLUMNS)]
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A task with its row key, the hash of its last entry, and its JSON columns as they stand."""
+    """A task with its row key, the hash of its last entry, its JSON columns as they stand, and how many tasks it still
+    waits for."""
 
     key: int
     task: Task
     head: str
-    texts: Mapping[str, str]
+    texts: Mapping[str, str | None]
+    blockers: int
 
 
 def stored(row: Row, now: Instant) -> Stored:
     """A row as read at a time: whether a lease is live is computed here, and nowhere stored."""
     members = dict(zip(COLUMNS, row, strict=False))
-    key, head, until = members.pop("key"), members.pop("head"), members.pop("lease_until")
+    key, head, until, blockers = (members.pop(name) for name in ("key", "head", "lease_until", "blockers"))
     texts = {name: members[name] for name in JSON_COLUMNS}
     for name, text in texts.items():
-        members[name] = _NOTHING[name] if text in ("{}", "[]") else parsed(name, parse(text))
+        members[name] = _USUAL[name] if text in _USUAL_TEXTS else parsed(name, parse(text))
     members |= {"lease": None if until is None else Lease(until, until > now), "allowed": (), "replayed": False}
-    return Stored(key, Task.of(members), head, texts)
+    return Stored(key, Task.of(members), head, texts, blockers)
 
 
-_NOTHING: Mapping[str, Any] = {name: parsed(name, {} if name in ("fields", "evidence") else []) for name in JSON_COLUMNS}
+def _text(value: Any) -> str | None:
+    return None if value is None else canonical(plain(value))
+
+
+_USUAL: Mapping[str, Any] = {
+    **dict.fromkeys(("contributors", "decisions", "tags", "needs", "blocked_by"), ()),
+    "fields": {},
+    "evidence": {},
+    "attempts": Attempts(),
+    "parked": None,
+}
+_USUAL_TEXTS = frozenset(_text(value) for value in _USUAL.values())
 
 
 def place(task: Task) -> Instant:
-    """The stored rank of a task in its queue, lower first: when it came, less a step per priority."""
-    return task.created_at - task.priority * PRIORITY_STEP
+    """The stored rank of a task in its queue, lower first: when it may run, less a step per priority."""
+    return (task.created_at if task.run_at is None else task.run_at) - task.priority * PRIORITY_STEP
+
+
+def readiness(task: Task, *, final: bool, blockers: int) -> tuple[int, Instant | None]:
+    """Whether the task can be claimed as it stands, and when time alone will make it so. Whether that time has come is
+    asked when somebody claims."""
+    if final or task.parked is not None or blockers:
+        return 0, None
+    if task.owner is not None:
+        return 0, None if task.lease is None else task.lease.expires_at
+    return (1, None) if task.run_at is None else (0, task.run_at)
 
 
 def columns(task: Task, *, final: bool, head: str, before: Stored | None = None) -> dict[str, Any]:
     """A task as the parameters of its row. What a step left alone keeps the text it had."""
-    members = task.__dict__
+    members, blockers = task.__dict__, 0 if before is None else before.blockers
     values = {name: members[name] for name in _KEPT}
     for name in JSON_COLUMNS:
         kept = before is not None and members[name] is before.task.__dict__[name]
-        values[name] = before.texts[name] if before is not None and kept else canonical(plain(members[name]))
+        values[name] = before.texts[name] if before is not None and kept else _text(members[name])
     until = None if task.lease is None else task.lease.expires_at
-    return values | {"final": int(final), "head": head, "lease_until": until}
+    ready, wake_at = readiness(task, final=final, blockers=blockers)
+    values |= {"final": int(final), "place": place(task), "head": head, "lease_until": until}
+    return values | {"ready": ready, "wake_at": wake_at}
 
 
 def find(tx: Tx, task_id: str) -> Stored | None:
@@ -87,7 +114,7 @@ def next_in_line(tx: Tx, machine: str, queues: Sequence[tuple[Queue, int, str]])
 
 
 def _head(tx: Tx, machine: str, queue: Queue, version: int, state: str, at_last: str = "") -> Stored | None:
-    due = {"now": tx.now} if queue == "lapsed" else {}
+    due = {"now": tx.now} if queue == "awake" else {}
     row = tx(f"next_{queue}{at_last}", machine=machine, machine_version=version, state=state, **due)
     return None if row is None else stored(row, tx.now)
 
@@ -104,11 +131,11 @@ def prolong(tx: Tx, task_id: str, until: Instant) -> None:
 
 def add(tx: Tx, task: Task, *, final: bool, head: str) -> int:
     """Insert a new task; its key."""
-    key: int = tx("add_task", **columns(task, final=final, head=head), place=place(task))[0]
+    key: int = tx("add_task", **columns(task, final=final, head=head), blockers=0)[0]
     return key
 
 
-_FIXED = ("id", "machine", "machine_version", "priority", "created_by", "created_at")
+_FIXED = ("id", "machine", "machine_version", "priority", "created_by", "created_at", "tags", "needs", "dedupe_key", "parent", "blocked_by")
 
 
 def advance(tx: Tx, before: Stored, after: Task, *, final: bool, head: str) -> None:
@@ -170,11 +197,11 @@ def _states(tx: Tx) -> list[str]:
     return [row[0] for row in tx("states")]
 
 
-_ID, _CREATED, _UPDATED, _PRIORITY = (COLUMNS.index(name) for name in ("id", "created_at", "updated_at", "priority"))
+_ID, _CREATED, _UPDATED, _PRIORITY, _RUN = (COLUMNS.index(name) for name in ("id", "created_at", "updated_at", "priority", "run_at"))
 _RANK: Mapping[Order, Callable[[Row], Position]] = {
     "created_at": itemgetter(_CREATED, _ID),
     "updated_at": itemgetter(_UPDATED, _ID),
-    "priority": lambda row: (row[_CREATED] - row[_PRIORITY] * PRIORITY_STEP, row[_ID]),
+    "priority": lambda row: ((row[_CREATED] if row[_RUN] is None else row[_RUN]) - row[_PRIORITY] * PRIORITY_STEP, row[_ID]),
 }
 
 

@@ -1,6 +1,6 @@
 """The feed as server-sent events: every entry of history, in feed order, to any number of readers.
 
-One poller looks for new entries for all readers of a process and keeps the last of them. A reader goes at its own pace:
+One poller waits for new entries for all readers of a process and keeps the last of them. A reader goes at its own pace:
 it takes from what is kept, or reads the store where it has fallen behind, so a slow one holds nobody up and nothing is
 queued for it. The id of an event is its feed number, and a reader who comes back with it goes on behind it.
 """
@@ -23,7 +23,8 @@ from pointsman.http.v1.operation import Asked
 
 log = logging.getLogger("pointsman")
 
-POLL_S = 0.1
+LISTEN_S = 25.0
+GATHER_S = 0.05
 HEARTBEAT_S = 15.0
 PAGE = 200
 KEPT = 1_000
@@ -67,10 +68,10 @@ class Feed:
             return list(islice(self.kept, after + 1 - self.kept[0][0], None))
         return await self._read(after)
 
-    async def _read(self, after: int) -> list[Event]:
+    async def _read(self, after: int, wait_s: float = 0) -> list[Event]:
         """A page of the store's; none while the store is away, which readers outlast."""
         try:
-            return [event(entry) for entry in await self.aio.feed(after=after, limit=PAGE)]
+            return [event(entry) for entry in await self.aio.feed(after=after, limit=PAGE, wait_s=wait_s)]
         except Refused as error:
             log.warning("feed: %s", error)
             return []
@@ -91,14 +92,15 @@ class Feed:
                 self.kept.clear()
 
     async def _poll(self, last: int) -> None:
+        """Entries are told as they come, those of a moment together."""
         while True:
-            events = await self._read(last)
+            events = await self._read(last, LISTEN_S)
             if events:
                 self.kept.extend(events)
                 last = events[-1][0]
                 self._wake()
             if len(events) < PAGE:
-                await asyncio.sleep(POLL_S)
+                await asyncio.sleep(GATHER_S)
 
     def _wake(self) -> None:
         heard, self.news = self.news, asyncio.Event()

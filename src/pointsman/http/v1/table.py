@@ -176,7 +176,7 @@ OPERATIONS: tuple[Operation, ...] = (
         CREATION,
         asks=True,
     ),
-    _read(tasks.TASKS, tasks.listing, "List tasks, as they are or were", _BOARD, *LISTING, codes=("unknown_machine",)),
+    _read(tasks.TASKS, tasks.listing, "List tasks, as they are or were", _BOARD, *LISTING, codes=("unknown_machine", "pruned")),
     Operation(
         "GET",
         "/v1/tasks/{id}",

@@ -76,13 +76,12 @@ ORDER BY f.seq
 LIMIT :limit;
 
 -- name: unnumbered_behind@sqlite :many
--- Entries that stand before the last numbered one and have no number: they were put there afterwards.
+-- Entries of a window of keys that stand before the last numbered one and have no number: they were put there afterwards.
 SELECT e.key
 FROM entries AS e
 LEFT JOIN feed AS f ON f.entry = e.key
-WHERE e.key <= :entry AND f.seq IS NULL
-ORDER BY e.key
-LIMIT :limit;
+WHERE e.key > :after AND e.key <= :upto AND e.key <= :entry AND f.seq IS NULL
+ORDER BY e.key;
 
 -- name: unnumbered_behind@postgres :many
 -- Here an entry may well be committed after the last numbered one, whatever their keys: then it waits for its number.
@@ -90,9 +89,8 @@ SELECT e.key
 FROM entries AS e
 LEFT JOIN feed AS f ON f.entry = e.key
 LEFT JOIN unnumbered AS u ON u.entry = e.key
-WHERE f.seq IS NULL AND u.entry IS NULL AND :entry >= 0
-ORDER BY e.key
-LIMIT :limit;
+WHERE e.key > :after AND e.key <= :upto AND f.seq IS NULL AND u.entry IS NULL AND :entry >= 0
+ORDER BY e.key;
 
 -- name: version_at :one?
 -- A task's version as of a feed number.

@@ -83,15 +83,39 @@ WHERE f.seq > :after
 ORDER BY f.seq
 LIMIT :limit;
 
+-- name: entry_keys :one
+-- The lowest and the highest key of any entry or payload, for a walk over windows of keys.
+SELECT
+    coalesce(min(found.low), 0) AS low,
+    coalesce(max(found.high), 0) AS high
+FROM (
+    SELECT (SELECT min(e.key) FROM entries AS e) AS low, (SELECT max(e.key) FROM entries AS e) AS high
+    UNION ALL
+    SELECT (SELECT min(p.entry) FROM payloads AS p) AS low, (SELECT max(p.entry) FROM payloads AS p) AS high
+) AS found;
+
 -- name: stray_entries :many
--- Entries that belong to no task, and payloads that belong to no entry.
+-- Entries of a window of keys that belong to no task, and payloads that belong to no entry.
 SELECT 'entry' AS what, e.key AS key
 FROM entries AS e
 LEFT JOIN tasks AS t ON t.key = e.task
-WHERE t.key IS NULL
+WHERE e.key > :after AND e.key <= :upto AND t.key IS NULL
 UNION ALL
 SELECT 'payload' AS what, p.entry AS key
 FROM payloads AS p
 LEFT JOIN entries AS e ON e.key = p.entry
-WHERE e.key IS NULL
+WHERE p.entry > :after AND p.entry <= :upto AND e.key IS NULL
 ORDER BY what, key;
+
+-- name: last_entry :one
+SELECT coalesce(max(key), 0) AS key
+FROM entries;
+
+-- name: changes_after :many
+-- Which tasks moved, and whether one may have left something to be taken.
+SELECT e.key, t.id, t.machine, CASE WHEN t.final = 1 OR t.owner IS NULL THEN 1 ELSE 0 END AS opens
+FROM entries AS e
+JOIN tasks AS t ON t.key = e.task
+WHERE e.key > :after
+ORDER BY e.key
+LIMIT :limit;

@@ -15,21 +15,30 @@ WHERE principal = :principal AND key = :key;
 -- name: add_request :none
 INSERT INTO requests (principal, key, digest, task, version, at) VALUES (:principal, :key, :digest, :task, :version, :at);
 
+-- name: request_keys_after :many
+-- The next idempotency records: a window of the table.
+SELECT principal, key
+FROM requests
+WHERE (principal, key) > (:after_principal, :after_key)
+ORDER BY principal, key
+LIMIT :limit;
+
 -- name: unmatched_requests :many
--- Requests that do not stand in history as they say.
+-- Requests of a window of keys that do not stand in history as they say.
 SELECT r.principal, r.key, r.task
 FROM requests AS r
 LEFT JOIN tasks AS t ON t.id = r.task
 LEFT JOIN entries AS e ON e.task = t.key AND e.version = r.version
-WHERE e.key IS NULL OR e.by <> r.principal OR e.request_key <> r.key OR e.request_digest <> r.digest OR e.at <> r.at
+WHERE (r.principal, r.key) > (:after_principal, :after_key) AND (r.principal, r.key) <= (:upto_principal, :upto_key)
+    AND (e.key IS NULL OR e.by <> r.principal OR e.request_key <> r.key OR e.request_digest <> r.digest OR e.at <> r.at)
 ORDER BY r.principal, r.key;
 
 -- name: entries_without_request :many
--- Entries whose idempotency record is gone: their key would be taken for a new one.
+-- Entries of a window of keys whose idempotency record is gone, though it is not old enough to have been pruned: their key would be taken for a
+-- new one.
 SELECT t.id, e.version
 FROM entries AS e
 JOIN tasks AS t ON t.key = e.task
 LEFT JOIN requests AS r ON r.principal = e.by AND r.key = e.request_key
-WHERE r.key IS NULL
-ORDER BY t.id, e.version
-LIMIT :limit;
+WHERE e.key > :after AND e.key <= :upto AND r.key IS NULL AND e.at >= :kept_from
+ORDER BY t.id, e.version;

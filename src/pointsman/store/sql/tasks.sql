@@ -1,44 +1,42 @@
 -- name: find_task :one?
 -- A task by id, locked for a decision.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
 FROM tasks
 WHERE id = :id
 /*lock*/;
 
 -- name: next_claimable :one?
--- The first unowned task of a machine version in its initial state, by place. One that somebody is deciding on is passed over.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
+-- The first task of a machine version in this state that nobody holds, by place. One that somebody is deciding on is passed over.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
 FROM tasks
-WHERE final = 0 AND owner IS NULL AND machine = :machine AND machine_version = :machine_version AND state = :state
+WHERE ready > 0 AND machine = :machine AND machine_version = :machine_version AND state = :state
 ORDER BY place, key
 LIMIT 1
 /*lock:skip*/;
 
 -- name: next_claimable_at_last :one?
 -- The same, waiting for whoever holds a row: it may be given back.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
 FROM tasks
-WHERE final = 0 AND owner IS NULL AND machine = :machine AND machine_version = :machine_version AND state = :state
+WHERE ready > 0 AND machine = :machine AND machine_version = :machine_version AND state = :state
 ORDER BY place, key
 LIMIT 1
 /*lock*/;
 
--- name: next_lapsed :one?
--- The first task of a machine version in this state whose lease ran out.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
+-- name: next_awake :one?
+-- The first task of a machine version in this state whose lease ran out, or whose time to run has come.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
 FROM tasks
-WHERE final = 0 AND machine = :machine AND machine_version = :machine_version AND state = :state
-    AND lease_until IS NOT NULL AND lease_until <= :now
+WHERE ready = 0 AND machine = :machine AND wake_at <= :now AND machine_version = :machine_version AND state = :state
 ORDER BY place, key
 LIMIT 1
 /*lock:skip*/;
 
--- name: next_lapsed_at_last :one?
+-- name: next_awake_at_last :one?
 -- The same, waiting for whoever holds a row: it may be given back.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
 FROM tasks
-WHERE final = 0 AND machine = :machine AND machine_version = :machine_version AND state = :state
-    AND lease_until IS NOT NULL AND lease_until <= :now
+WHERE ready = 0 AND machine = :machine AND wake_at <= :now AND machine_version = :machine_version AND state = :state
 ORDER BY place, key
 LIMIT 1
 /*lock*/;
@@ -46,23 +44,25 @@ LIMIT 1
 -- name: renew_lease :one?
 -- Move the end of a lease, while the task is in the epoch that was read.
 UPDATE tasks
-SET lease_until = :lease_until
+SET lease_until = :lease_until, wake_at = :lease_until, ready = 0
 WHERE key = :key AND epoch = :epoch
 RETURNING key;
 
 -- name: prolong_lease :none
 -- Keep a lease from running out before a time.
 UPDATE tasks
-SET lease_until = :lease_until
+SET lease_until = :lease_until, wake_at = :lease_until, ready = 0
 WHERE id = :id AND lease_until < :lease_until;
 
 -- name: add_task :one
 INSERT INTO tasks (
     id, machine, machine_version, state, final, version, revision, digest, fields, owner, owner_root, session, epoch,
-    priority, place, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
+    priority, place, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until,
+    since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers, ready, wake_at
 ) VALUES (
     :id, :machine, :machine_version, :state, :final, :version, :revision, :digest, :fields, :owner, :owner_root, :session, :epoch,
-    :priority, :place, :evidence, :contributors, :decisions, :created_by, :created_at, :updated_at, :head, :lease_until
+    :priority, :place, :evidence, :contributors, :decisions, :created_by, :created_at, :updated_at, :head, :lease_until,
+    :since, :deadline, :run_at, :tags, :needs, :dedupe_key, :parent, :blocked_by, :attempts, :parked, :blockers, :ready, :wake_at
 )
 RETURNING key;
 
@@ -72,13 +72,14 @@ UPDATE tasks
 SET state = :state, final = :final, version = :version, revision = :revision, digest = :digest, fields = :fields, owner = :owner,
     owner_root = :owner_root, session = :session, epoch = :epoch, evidence = :evidence, contributors = :contributors,
     decisions = :decisions, updated_at = :updated_at, head = :head,
-    lease_until = :lease_until
+    lease_until = :lease_until, since = :since, deadline = :deadline, run_at = :run_at, place = :place, attempts = :attempts,
+    parked = :parked, ready = :ready, wake_at = :wake_at
 WHERE key = :key AND version = :expected_version AND epoch = :expected_epoch
 RETURNING version;
 
 -- name: tasks_after :many
 -- Every task row in key order, for verification.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, final, place
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers, final, place
 FROM tasks
 WHERE key > :after
 ORDER BY key
@@ -109,7 +110,7 @@ WHERE state IS NOT NULL;
 
 -- name: list_by_created_at :many
 -- A page of one state, in order of creation.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
 FROM tasks
 WHERE state = :state AND final = :final
     AND (created_at, id) > (:after, :after_id)
@@ -121,7 +122,7 @@ LIMIT :limit;
 
 -- name: list_by_updated_at :many
 -- The same, in order of the last entry.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
 FROM tasks
 WHERE state = :state AND final = :final
     AND (updated_at, id) > (:after, :after_id)
@@ -133,7 +134,7 @@ LIMIT :limit;
 
 -- name: list_by_priority :many
 -- The same, in the order in which tasks are claimed.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
 FROM tasks
 WHERE state = :state AND final = :final
     AND (place, id) > (:after, :after_id)
@@ -145,7 +146,7 @@ LIMIT :limit;
 
 -- name: list_owned :many
 -- A page of the open tasks that one owner holds. They are few, and sorted here.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
 FROM tasks
 WHERE final = 0
     AND owner = :owner
@@ -163,9 +164,9 @@ GROUP BY machine, machine_version, state
 ORDER BY machine, machine_version, state;
 
 -- name: count_waiting :many
--- Open tasks that nobody owns, by machine and state.
+-- Tasks that wait to be claimed, by machine and state.
 SELECT machine, state, count(*) AS tasks
 FROM tasks
-WHERE final = 0 AND owner IS NULL
+WHERE ready > 0
 GROUP BY machine, state
 ORDER BY machine, state;

@@ -34,6 +34,18 @@ WITH found AS (
 SELECT 1 / count(*) AS sure
 FROM found;
 
+-- name: settle_relay :one
+-- A wake-up may be lost, so it need not wait for a disk. The name is for whoever looks at a server's sessions.
+SELECT
+    set_config('synchronous_commit', 'off', false) AS synchronous_commit,
+    set_config('application_name', 'pointsman-wake-ups', false) AS application_name;
+
+-- name: listen :none
+LISTEN pointsman;
+
+-- name: notify :one
+SELECT pg_notify('pointsman', :message) AS told;
+
 -- name: take_schema :none
 -- One process at a time looks at the schema and moves it forward.
 SELECT pg_advisory_xact_lock(1347373391, 1) AS taken;
@@ -96,4 +108,7 @@ UNION ALL SELECT 'feed' AS name, count(length(CAST(t AS text))) AS rows FROM fee
 UNION ALL SELECT 'snapshots' AS name, count(length(CAST(t AS text))) AS rows FROM snapshots AS t
 UNION ALL SELECT 'proposals' AS name, count(length(CAST(t AS text))) AS rows FROM proposals AS t
 UNION ALL SELECT 'refusals' AS name, count(length(CAST(t AS text))) AS rows FROM refusals AS t
+UNION ALL SELECT 'prunings' AS name, count(length(CAST(t AS text))) AS rows FROM prunings AS t
+UNION ALL SELECT 'pruned' AS name, count(length(CAST(t AS text))) AS rows FROM pruned AS t
+UNION ALL SELECT 'unfinished' AS name, count(length(CAST(t AS text))) AS rows FROM unfinished AS t
 UNION ALL SELECT 'steps' AS name, count(length(CAST(t AS text))) AS rows FROM steps AS t;
