@@ -32,7 +32,8 @@ def _groups(count: int) -> list[int]:
 
 def _create(pm: Pointsman, size: int, tx: Tx) -> None:
     for _ in range(size):
-        units.create(pm.deciding(BY, None, None, {}), "tasks", FIELDS, Terms(), tx, False)
+        deciding = pm.deciding(BY, None, None, {})
+        units.create(deciding, "tasks", FIELDS, Terms(), Proposal("create", {}, deciding.call.by), tx, False)
 
 
 def _draft(pm: Pointsman, task: Task, size: int, tx: Tx) -> None:

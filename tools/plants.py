@@ -144,6 +144,16 @@ PLANTS: tuple[Plant, ...] = (
         ),
     ),
     Plant(
+        "an old epoch is let pass",
+        ("tests/promises/test_p03_a_replaced_owner_writes_nothing.py",),
+        (("claim.epoch is not None and claim.epoch != task.epoch", "claim.epoch is not None and claim.epoch > task.epoch"),),
+    ),
+    Plant(
+        "a keeper that waits for a silent store past the end of its lease",
+        ("tests/worker/test_keeper.py",),
+        (("return self.capped if self.owed_since is None else now - self.owed_since >= self.part_s", "return self.capped"),),
+    ),
+    Plant(
         "a copy that is open before it was verified",
         ("tests/promises/test_p05_a_copy_arrives_whole.py::test_a_copy_that_was_killed_says_so_and_is_refused_until_copied_anew",),
         (

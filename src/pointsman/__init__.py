@@ -7,11 +7,12 @@ from pointsman.errors import DefinitionError, Refused, StoreError
 from pointsman.kernel.annotations import NonBlank
 from pointsman.kernel.authoring import Machine
 from pointsman.kernel.definition import Retry
-from pointsman.kernel.marks import Event, State, always, check, computed, guard, judge, note, optional, result
+from pointsman.kernel.marks import Event, Schedule, State, always, check, computed, guard, judge, note, optional, result
 from pointsman.kernel.rules import Principal, contributor, owner, person, role
 from pointsman.kernel.task import Task
 from pointsman.kernel.verdict import Verdict
 from pointsman.types import hours, minutes, seconds
+from pointsman.worker.worker import Outcome, Work, Worker
 
 __all__ = [
     "DefinitionError",
@@ -19,15 +20,19 @@ __all__ = [
     "Event",
     "Machine",
     "NonBlank",
+    "Outcome",
     "Pointsman",
     "Principal",
     "Refused",
     "Retry",
+    "Schedule",
     "State",
     "StoreError",
     "Task",
     "Tasks",
     "Verdict",
+    "Work",
+    "Worker",
     "always",
     "check",
     "computed",

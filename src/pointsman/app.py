@@ -2,7 +2,8 @@
 
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from pathlib import Path
@@ -16,6 +17,7 @@ from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import DefinitionError, invalid
 from pointsman.kernel.authoring import Machine
 from pointsman.store.connect import Migrated, migrate_to_newest
+from pointsman.worker.worker import Worker
 
 if TYPE_CHECKING:
     from pointsman.http.asgi import Service
@@ -34,7 +36,31 @@ class WorkFileError(Exception):
 def opened(config: Config, *, create: bool = False, publish: bool = True, duties: bool = False, door: Door = CLI) -> Pointsman:
     """The engine on the configured database. Importing the work file happens first and touches no database; a command
     that only reads does not publish its machines there; one that goes on running takes up duties."""
-    return Pointsman(config.db, machines(config.work), create=create, publish=publish, duties=duties).through(door)
+    served = machines(config.work)
+    pm = Pointsman(config.db, served, create=create, publish=publish, duties=duties, release_per_s=config.release_per_s)
+    return pm.through(door)
+
+
+@contextmanager
+def working(config: Config) -> Iterator[tuple[Pointsman, Worker]]:
+    """The engine, and the worker of the work file on it."""
+    if config.work is None:
+        raise invalid(("WORK.PY", "name the file with your handlers"))
+    module = _imported(config.work)
+    worker = _worker(config.work, module)
+    with Pointsman(config.db, _machines(config.work, module), create=False, duties=True).through(CLI) as pm:
+        worker.bind(pm)
+        yield pm, worker
+
+
+def _worker(work: Path, module: ModuleType) -> Worker:
+    """The one Worker of a work file."""
+    found = list(dict.fromkeys(item for item in vars(module).values() if isinstance(item, Worker)))
+    if len(found) != 1 or not found[0].routes:
+        raise WorkFileError(work, "declares no worker with a handler, or several; write `worker = Worker()` and `@worker.on(...)`")
+    if found[0].keeper is not None:
+        raise WorkFileError(work, "gives its worker a database; write `worker = Worker()`, the command brings the database")
+    return found[0]
 
 
 def migrated(config: Config, *, create: bool) -> Migrated:
@@ -56,7 +82,10 @@ def machines(work: Path | None) -> Sequence[type[Machine]] | None:
     the built-in `tasks` machine, which is served when there is no work file."""
     if work is None:
         return None
-    module = _imported(work)
+    return _machines(work, _imported(work))
+
+
+def _machines(work: Path, module: ModuleType) -> Sequence[type[Machine]]:
     listed = getattr(module, "machines", None)
     found = _declared(module) if listed is None else listed
     if not isinstance(found, list | tuple) or not all(isinstance(item, type) and issubclass(item, Machine) for item in found):

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pointsman.engine.operating import of_rate
+from pointsman.engine.view import RELEASE_PER_S
 from pointsman.errors import invalid
 
 FILE = "pointsman.toml"
@@ -32,6 +34,7 @@ class Config:
     workers: int = 1
     name: str | None = None
     json: bool = False
+    release_per_s: int = RELEASE_PER_S
     source: Path | None = None
 
     @property
@@ -41,7 +44,16 @@ class Config:
 
 
 # What each setting is called in pointsman.toml (and, upper case after POINTSMAN_, in the environment), and its type.
-KEYS: Mapping[str, type] = {"db": str, "work": str, "host": str, "port": int, "workers": int, "as": str, "json": bool}
+KEYS: Mapping[str, type] = {
+    "db": str,
+    "work": str,
+    "host": str,
+    "port": int,
+    "workers": int,
+    "as": str,
+    "json": bool,
+    "release_per_s": int,
+}
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
@@ -53,6 +65,13 @@ def settings(**flags: Any) -> Config:
 def unset_environment() -> dict[str, str]:
     """The environment of this process without any setting of ours, for one that is to start from the defaults."""
     return {name: value for name, value in os.environ.items() if not name.startswith("POINTSMAN_")}
+
+
+def handed_on(config: Config, name: str) -> dict[str, str]:
+    """The environment of this process, for a command that it starts: what `pointsman` there needs to find the same board
+    and to act under the same name is set."""
+    ours = {"POINTSMAN_DB": config.db, "POINTSMAN_AS": name} | ({"POINTSMAN_WORK": str(config.work)} if config.work else {})
+    return {**os.environ, **ours}
 
 
 def load(flags: Mapping[str, Any], env: Mapping[str, str], cwd: Path) -> Config:
@@ -121,6 +140,8 @@ def _range(key: str, value: Any) -> str | None:
         return "must be from 0 to 65535"
     if key == "workers" and not 1 <= value <= MOST_WORKERS:
         return f"must be from 1 to {MOST_WORKERS}"
+    if key == "release_per_s" and of_rate(value):
+        return of_rate(value)[0][1]
     return "must not be blank" if value == "" else None
 
 

@@ -110,12 +110,13 @@ def _asked(speaker: Speaker) -> Iterator[tuple[str, str, str | None, Any, dict[s
     yield "POST", claim, "bob", {"args": {"x": "y" * (1 << 20)}}, {}
     yield "POST", claim, "bob", {}, {"Content_Type": "text/plain"}
     yield from _of_leases(speaker)
+    yield from _of_holds(speaker)
     yield "GET", f"/v1/tasks/{queued}", None, None, {"If_None_Match": '"2"'}
     for last in ("", "/history", "/evidence", "/decisions", "/diff?from=1&to=1", "/report"):
         for id in (queued, NOBODY, "nonsense"):
             yield "GET", f"/v1/tasks/{id}{last}", None, None, {}
     yield from (("GET", f"/v1/proposals/{id}", None, None, {}) for id in (NOBODY, "nonsense"))
-    for path in ("/v1/tasks", "/v1/approvals", "/v1/audit", "/v1/machines", "/v1/machines/tasks", "/v1/feed"):
+    for path in ("/v1/tasks", "/v1/approvals", "/v1/audit", "/v1/holds", "/v1/machines", "/v1/machines/tasks", "/v1/feed"):
         yield "GET", path, "rita", None, {}
         yield "GET", f"{path}?nonsense=1", "rita", None, {}
     yield "GET", "/v1/tasks?machine=nonsense", None, None, {}
@@ -133,6 +134,15 @@ def _of_leases(speaker: Speaker) -> Iterator[tuple[str, str, str | None, Any, di
         yield method, lease, "eve", mine, {}
         yield method, lease, "bob", mine, plain
         yield method, f"/v1/tasks/{NOBODY}/lease", "bob", mine, {}
+
+
+def _of_holds(speaker: Speaker) -> Iterator[tuple[str, str, str | None, Any, dict[str, str]]]:
+    fine = {"match": {"tag": "nobody-has-it"}, "reason": "to be lifted"}
+    unknown, long = {**fine, "match": {"machine": "nonsense"}}, {**fine, "reason": "y" * (1 << 20)}
+    yield from (("POST", "/v1/holds", "olga", body, {}) for body in (fine, {}, unknown, long))
+    yield "POST", "/v1/holds", "olga", fine, {"Content_Type": "text/plain"}
+    placed = speaker.told("/v1/holds")["holds"][0]["id"]
+    yield from (("DELETE", f"/v1/holds/{id}", "olga", None, {}) for id in (placed, NOBODY, "nonsense"))
 
 
 def _template(path: str, known: Any) -> str:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from acceptance.process import serving
 from acceptance.v1 import Speaker
 
-VOLATILE = {"allowed": [], "lease": None}
+VOLATILE = {"allowed": [], "lease": None, "waiting": None}
 """Computed for the reader of the present."""
 
 

@@ -27,7 +27,7 @@ class Ended:
 
 
 Cli = Callable[..., Ended]
-SETTINGS = ("DB", "WORK", "AS", "HOST", "PORT", "JSON")
+SETTINGS = ("DB", "WORK", "AS", "HOST", "PORT", "JSON", "RELEASE_PER_S")
 
 
 def ended(capsys: Any, *argv: str) -> Ended:

@@ -9,8 +9,9 @@ import pytest
 from edges.mcp_world import calling
 from pointsman import Pointsman, Tasks, minutes
 from pointsman.kernel.rules import Principal
+from pointsman.mcp.desk import DOOR
 from pointsman.mcp.seat import Held, Seat
-from pointsman.mcp.stdio import give_back
+from pointsman.mcp.stdio import give_back_all
 from pointsman.mcp.tools import Seating, toolbox
 from pointsman.testing import FakeClock
 from pointsman.types import seconds
@@ -105,7 +106,7 @@ def _holding(pm: Pointsman, *events: str, **args: Any) -> tuple[str, Seat]:
     task = pm.claim("tasks", by="worker-a", id=_created(pm), session="mcp-1")
     assert task is not None
     held = Held()
-    held.note(task, Principal("worker-a"), acquired=True)
+    held.note(task, Principal("worker-a"), 0.0, acquired=True)
     for event in events:
         task = pm.propose(task.id, event, args if event == "request_approval" else {}, by="worker-a", epoch=task.epoch)
     return task.id, Seat(("worker-a",), "embedded", held)
@@ -113,7 +114,7 @@ def _holding(pm: Pointsman, *events: str, **args: Any) -> tuple[str, Seat]:
 
 def test_the_end_of_a_connection_gives_back_what_it_held(pm: Pointsman) -> None:
     wanted, seat = _holding(pm, "start_draft")
-    give_back(pm, seat)
+    give_back_all(pm.through(DOOR), seat)
     entry = pm.history(wanted)[-1]
     assert (pm.get(wanted).state, entry.kind, entry.by, entry.door) == ("queued", "release", "worker-a", "mcp")
 
@@ -121,10 +122,27 @@ def test_the_end_of_a_connection_gives_back_what_it_held(pm: Pointsman) -> None:
 def test_it_leaves_alone_what_waits_for_a_decision_or_has_another_owner(pm: Pointsman, clock: FakeClock) -> None:
     draft = "Release notes: the scheduler now shares its queue between six agents without double claims."
     waiting, seat = _holding(pm, "start_draft", "request_approval", draft=draft)
-    give_back(pm, seat)
+    give_back_all(pm.through(DOOR), seat)
     assert (pm.get(waiting).state, pm.get(waiting).owner) == ("awaiting_approval", "worker-a")
     lost, seat = _holding(pm)
     clock.advance(minutes(16))
     pm.claim("tasks", by="worker-b", id=lost)
-    give_back(pm, seat)
+    give_back_all(pm.through(DOOR), seat)
     assert pm.get(lost).owner == "worker-b"
+    assert pm.refusals() == [], "nothing was asked for that could not be had"
+
+
+@pytest.mark.parametrize(("said", "attempts"), [({"counts": False}, (0, 0, 1)), ({"error": True}, (0, 1, 0)), ({}, (1, 0, 0))])
+def test_giving_back_says_what_it_came_to(pm: Pointsman, said: dict[str, bool], attempts: tuple[int, int, int]) -> None:
+    wanted, call = _created(pm), calling(pm)
+    task = call("claim_task")
+    call("release_task", task_id=wanted, epoch=task["epoch"], session=task["session"], **said)
+    found = pm.get(wanted).attempts
+    assert (found.lost, found.error, found.deferred) == attempts
+
+
+def test_a_piece_of_work_with_a_name_is_made_once(pm: Pointsman) -> None:
+    call = calling(pm)
+    first, again = (call("create_task", **FIELDS, dedupe_key="build/7") for _ in range(2))
+    assert again["id"] == first["id"]
+    assert call("create_task", **{**FIELDS, "title": "other"}, dedupe_key="build/7")["code"] == "dedupe_conflict"

@@ -227,7 +227,9 @@ def test_who_may_not(at: Board, method: str) -> None:
         ("POST", {"epoch": 1, "reason": "x"}, "reason"),
         ("DELETE", {"epoch": 1, "reason": 5}, "reason"),
         ("DELETE", {"epoch": 1, "reason": "\0"}, "reason"),
-        ("DELETE", {"epoch": 1, "counts": True}, "counts"),
+        ("DELETE", {"epoch": 1, "counts": 1}, "counts"),
+        ("DELETE", {"epoch": 1, "counts": False, "error": True}, "counts"),
+        ("DELETE", {"epoch": 1, "deferred": True}, "deferred"),
     ],
 )
 def test_a_body_that_does_not_fit(at: Board, method: str, members: dict[str, Any], path: str) -> None:

@@ -109,7 +109,7 @@ def test_a_path_that_is_none(at: Board) -> None:
         f"/v1/tasks/{NOBODY}/",
         "/v1/claims/",
         f"/v1/tasks/{NOBODY}/lease/",
-        "/v1/holds",
+        "/v1/holds/",
         "/v1//tasks",
     ):
         refused(at.get(path), 404, "unknown_path")

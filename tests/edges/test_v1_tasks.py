@@ -39,7 +39,7 @@ def test_a_task_is_created_whole(at: Board) -> None:
     assert (task["machine"], task["state"], task["version"], task["priority"], task["owner"]) == ("tasks", "queued", 1, 2, None)
     assert task["fields"] == {**FIELDS, "draft": None, "review_note": None}
     assert task["allowed"] == ["claim"]
-    assert (task["lease"], task["parked"], task["waiting"], task["approvals"], task["dedupe_key"]) == (None,) * 5
+    assert (task["lease"], task["parked"], task["approvals"], task["dedupe_key"]) == (None,) * 4
     assert (task["tags"], task["needs"], task["blocked_by"]) == ([], [], [])
     assert task["attempts"] == {"lost": 0, "error": 0, "deferred": 0}
     assert task["created_at"] == task["updated_at"]
@@ -229,7 +229,11 @@ def test_the_board_as_it_was(at: Board) -> None:
     assert sorted(recorded) == [1, 2, 3]
     for number, tasks in recorded.items():
         page = at.told("/v1/tasks", at=f"#{number}")
-        assert (page["tasks"], page["as_of"], page["next"]) == ([task | {"allowed": [], "lease": None} for task in tasks], number, None)
+        assert (page["tasks"], page["as_of"], page["next"]) == (
+            [task | {"allowed": [], "lease": None, "waiting": None} for task in tasks],
+            number,
+            None,
+        )
         assert at.told("/v1/tasks", at=tasks[-1]["updated_at"])["as_of"] == number
     assert at.told("/v1/tasks", at="#0") == {"tasks": [], "next": None, "as_of": 0}
     assert paths(refused(at.get("/v1/tasks", at="#1", order="priority"), 422, "invalid")) == ["query.order"]

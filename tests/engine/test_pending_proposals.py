@@ -11,7 +11,7 @@ import pytest
 from pointsman import Event, Machine, Pointsman, Principal, Refused, State, Task, Verdict, check, owner, role
 from pointsman.engine.chance import wall_clock
 from pointsman.engine.checks import Checks
-from pointsman.engine.duties import Service
+from pointsman.engine.service import Service
 from pointsman.kernel.bound import Bound, Judgement
 from pointsman.testing import FakeClock
 from pointsman.types import seconds

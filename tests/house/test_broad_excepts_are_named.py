@@ -7,8 +7,8 @@ from house.source import functions, trees
 ALLOWED = {
     "pointsman/app.py:_imported": "the author's work file runs there, and whatever it raises is told to its author",
     "pointsman/engine/checks.py:Checks._run": "the store may fail under a check, and whoever waits for its judgement must hear of it",
-    "pointsman/engine/duties.py:Service._loop": "a duty that ended would be missed by nobody, and its next turn may go well",
     "pointsman/engine/pointsman.py:Pointsman.__init__": "the database just opened is closed again, and the error goes on",
+    "pointsman/engine/service.py:Service._loop": "a duty that ended would be missed by nobody, and its next turn may go well",
     "pointsman/engine/steps.py:adrive": "whatever a step raises is thrown into the verb that waits for it",
     "pointsman/engine/steps.py:drive": "whatever a step raises is thrown into the verb that waits for it",
     "pointsman/integrations/judge.py:Hearing.until_clear": "what a service sends may make the libraries that read it raise anything",
@@ -20,6 +20,7 @@ ALLOWED = {
     "pointsman/store/sqlite_commit.py:Committer._run": "whatever a unit raises is its caller's answer and not the end of the writer",
     "pointsman/store/sqlite_readers.py:Readers.read": "the connection goes back to the others, and the error goes on",
     "pointsman/store/sqlite_writer.py:Writer._answers": "were the writer's thread to end, every later caller would wait for ever",
+    "pointsman/worker/worker.py:Worker._handle": "a handler may raise anything, and then its task is given back, counted as an error",
 }
 """module:function -> why nothing narrower would do."""
 

@@ -7,7 +7,22 @@ from dataclasses import replace
 
 import pytest
 
-from pointsman import DefinitionError, Event, Machine, State, Tasks, Verdict, check, computed, contributor, note, optional, owner, role
+from pointsman import (
+    DefinitionError,
+    Event,
+    Machine,
+    Schedule,
+    State,
+    Tasks,
+    Verdict,
+    check,
+    computed,
+    contributor,
+    note,
+    optional,
+    owner,
+    role,
+)
 from pointsman.errors import Fault
 from pointsman.kernel.definition import Definition, Retry
 from pointsman.kernel.faults import faults
@@ -161,6 +176,30 @@ def bad_retry_that_never_tries():
         stop = Event(new >> end)
 
 
+def bad_limit_of_children():
+    class M(Machine, name="m"):  # here
+        max_children = -1
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
+def bad_limit_of_depth():
+    class M(Machine, name="m"):  # here
+        max_depth = -1
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
+def bad_kind_of_a_depth():
+    class M(Machine, name="m"):  # here
+        max_depth = True
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
 def bad_kind_of_the_name():
     class M(Machine, name=5):  # here
         new = State(initial=True)
@@ -280,6 +319,79 @@ def no_deadline():
         new = State(initial=True, on_deadline="remind")  # here
         end = State(final=True, outcome="failed")
         stop = Event(new >> end)
+
+
+def unfit_deadline_that_acquires():
+    class M(Machine, name="m"):
+        new = State(initial=True, deadline=hours(1), on_deadline="take")  # here
+        mid = State(lease=hours(1))
+        end = State(final=True, outcome="failed")
+        take = Event(new >> mid, acquires=True)
+        stop = Event((new | mid) >> end)
+
+
+def unfit_deadline_that_must_set():
+    class M(Machine, name="m"):
+        text: str | None = None
+        new = State(initial=True, deadline=hours(1), on_deadline="stop")  # here
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end, sets="text")
+
+
+def reserved_name_escalate():
+    class M(Machine, name="m"):
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        escalate = Event(new >> end)  # here
+
+
+def bad_schedule_of_cron():
+    class M(Machine, name="m"):
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+        nightly = Schedule("0 25 * * *")  # here
+
+
+def bad_schedule_of_zone():
+    class M(Machine, name="m"):
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+        nightly = Schedule("0 3 * * *", tz="Europe/Nowhere")  # here
+
+
+def bad_schedule_of_fields():
+    class M(Machine, name="m"):
+        title: str
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+        nightly = Schedule("0 3 * * *", fields={"titel": "t"})  # here
+
+
+def bad_schedule_of_no_fields():
+    class M(Machine, name="m"):
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+        nightly = Schedule("0 3 * * *", fields="t")  # type: ignore[arg-type]  # here
+
+
+def bad_schedule_by_nobody():
+    class M(Machine, name="m"):
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+        nightly = Schedule("0 3 * * *", by="anonymous")  # here
+
+
+def bad_schedule_that_misfires_oddly():
+    class M(Machine, name="m"):
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+        nightly = Schedule("0 3 * * *", misfire="twice")  # type: ignore[arg-type]  # here
 
 
 def unknown_event_at_the_deadline():
@@ -652,6 +764,7 @@ CODES = {
     "bad_kind",
     "bad_proof",
     "bad_retry",
+    "bad_limit",
     "unreachable",
     "no_way_out",
     "out_of_final",
@@ -666,6 +779,8 @@ CODES = {
     "unknown_state",
     "no_lease",
     "no_deadline",
+    "unfit_deadline",
+    "bad_schedule",
     "unknown_event",
     "unused_otherwise",
     "unknown_check",
@@ -747,6 +862,17 @@ def test_the_built_in_machine_has_neither_faults_nor_warnings() -> None:
 def test_a_definition_made_without_a_class_is_judged_too() -> None:
     broken = replace(Tasks.definition, states=Tasks.definition.states[:-1])
     assert {"unknown_state", "no_cancel_target"} <= {fault.code for fault in faults(broken)}
+
+
+@pytest.mark.parametrize("duty", ["remind", "escalate", "give_up"])
+def test_what_a_deadline_may_do(duty: str) -> None:
+    class M(Machine, name="m"):
+        new = State(initial=True, deadline=hours(1), on_deadline=duty)
+        end = State(final=True, outcome="failed")
+        give_up = Event(new >> end, by=role("lead"))
+        stop = Event(new >> end)
+
+    assert [fault for fault in faults(M.definition) if not fault.warning] == []
 
 
 # ── warnings ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,17 +2,17 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier, Event
+from threading import Barrier
 
 import pytest
 
 import support
 from databases import PostgresServer
+from pausing import PATIENCE_S, Pausing
 from pointsman import Pointsman, Refused, Task
 
 RACERS = 24
 ROUNDS = 3
-PATIENCE_S = 20
 
 
 def _race(views: list[Pointsman], call: Callable[[Pointsman, int], Task | None]) -> list[Task | None]:
@@ -77,25 +77,6 @@ def test_as_many_tasks_as_claimers_are_all_claimed(url: str) -> None:
             won = _race([one, other], _claim)
             assert {answer and answer.id for answer in won} == tasks
         _check(one)
-
-
-class Pausing:
-    """A probe that holds whoever passes a point, once, until it is let go."""
-
-    def __init__(self, point: str):
-        self.point: str | None = None
-        self._wanted, self.passed, self.leave = point, Event(), Event()
-
-    def arm(self) -> None:
-        self.point = self._wanted
-
-    def __call__(self, point: str) -> None:
-        if point == self.point:
-            self.point = None
-            self.passed.set()
-            assert self.leave.wait(PATIENCE_S)
-            if point == "unit.done":
-                raise ZeroDivisionError("taken back")
 
 
 @pytest.mark.parametrize("ending", ["unit.done", "commit.before"])

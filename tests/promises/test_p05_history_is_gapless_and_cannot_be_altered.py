@@ -4,7 +4,9 @@ import pytest
 
 import support
 from databases import STORES
-from pointsman import Event, Machine, Pointsman, State, Tasks, Verdict, check, optional, owner
+from pointsman import Event, Machine, Pointsman, Schedule, State, Tasks, Verdict, check, hours, optional, owner
+from pointsman.engine.chance import wall_clock
+from pointsman.engine.timers import Schedules
 from pointsman.store.columns import COLUMNS, POSTGRES_COLUMNS, VOLATILE
 from pointsman.store.snapshots import EVERY
 from promises.copies import Copies, PostgresCopies, SqliteCopies
@@ -22,6 +24,7 @@ class Judged(Machine, name="judged"):
     open = State(initial=True)
     done = State(final=True, outcome="failed")
     right = check(slow)
+    nightly = Schedule("0 3 * * *")
     take = Event(open >> open, acquires=True)
     finish = Event(open >> done, by=owner, sets=optional("text"), requires=right)
 
@@ -48,6 +51,10 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         judged = pm.claim("judged", by="w", id=judged.id)
         assert judged is not None
         pm.propose(judged.id, "finish", {"text": "right"}, by="w", epoch=judged.epoch)
+        for upstream in (task, long):
+            pm.create("tasks", {"title": "t", "brief": "b"}, by="ann", blocked_by=[{"task": upstream.id}])
+        pm.lift(pm.hold({"tag": "gpu"}, by="olga", reason="enough", until=wall_clock() + hours(1)).id, by="olga")
+        Schedules(pm.engine).run_once()
         assert pm.as_of() == len(pm.history(n=1000))
     return copies
 
@@ -119,8 +126,11 @@ def test_an_inserted_entry_is_found(whole: Copies) -> None:
 DELETED_UNSEEN = {
     "judgements": "history does not say that a check was asked",
     "proposals": "history does not say that somebody waited",
+    "holds": "history says only what was done",
+    "schedules": "it would begin anew",
     "refusals": "volatile",
     "unfinished": "volatile",
+    "settling": "volatile; whoever then waits in vain is found",
 }
 
 

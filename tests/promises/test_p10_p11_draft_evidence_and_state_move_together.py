@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event, Lock
+from typing import Any
 
 import pytest
 
@@ -106,6 +107,15 @@ def _everything(pm: Pointsman) -> object:
     return pm.list(limit=1000), pm.history(n=1000)
 
 
+FIELDS = {"title": "t", "brief": "b"}
+NOBODY = "01890000-0000-7000-8000-000000000000"
+
+
+def _parts(pm: Pointsman, task: Task, **said: Any) -> object:
+    """Two parts of a task, asked for by its owner."""
+    return pm.create_batch([{"fields": FIELDS}, {"fields": FIELDS}], by=support.OWNER, machine="tasks", parent=task.id, **said)
+
+
 REFUSED: list[tuple[str, Callable[[Pointsman, Task], object]]] = [
     ("not_owner", lambda pm, task: pm.propose(task.id, "start_draft", by=support.OTHER, epoch=task.epoch)),
     ("lease_lost", lambda pm, task: pm.propose(task.id, "start_draft", by=support.OWNER, epoch=task.epoch + 1)),
@@ -119,6 +129,13 @@ REFUSED: list[tuple[str, Callable[[Pointsman, Task], object]]] = [
     ("unknown_task", lambda pm, task: pm.propose("01a22877-5573-7f83-ad0b-abae4ab3849b", "fail", by=support.OWNER)),
     ("unknown_machine", lambda pm, task: pm.create("nonsense", {}, by="ann")),
     ("invalid", lambda pm, task: pm.create("tasks", {"title": " ", "brief": "b"}, by="ann")),
+    ("unknown_task", lambda pm, task: pm.create("tasks", FIELDS, by="ann", blocked_by=[{"task": NOBODY}])),
+    ("not_owner", lambda pm, task: pm.create("tasks", FIELDS, by="ann", parent=task.id, epoch=task.epoch)),
+    ("lease_lost", lambda pm, task: _parts(pm, task, epoch=task.epoch + 1)),
+    ("invalid", lambda pm, task: _parts(pm, task, epoch=task.epoch, join=3)),
+    ("lease_lost", lambda pm, task: pm.cancel(task.id, by="olga", reason="no", epoch=task.epoch + 1, cascade=True)),
+    ("stale_version", lambda pm, task: pm.cancel(task.id, by="olga", reason="no", expect_version=1)),
+    ("wrong_state", lambda pm, task: pm.unpark(task.id, by="olga", reason="no")),
     ("invalid", lambda pm, task: pm.create("tasks", {"title": "t", "brief": "b", "owner": "me"}, by="ann")),
 ]
 

@@ -52,7 +52,9 @@ class Calls:
     def next(self) -> Answer:
         self.clock.advance(self.chosen.choice([0, 1, seconds(1), seconds(60), minutes(20)]))
         likely = (self.forward, self.forward, self.forward, self.propose, self.propose)
-        call = self.chosen.choice([self.create, self.claim, *likely, self.decide, self.lease, self.lists, self.past])
+        call = self.chosen.choice(
+            [self.create, self.claim, *likely, self.decide, self.lease, self.lists, self.past, self.graph, self.cancel]
+        )
         try:
             return call.__name__, told(call())
         except Refused as refused:
@@ -66,6 +68,33 @@ class Calls:
         machine = "tasks" if fields else self.pick(["judged", "nonsense"])
         key = self.pick([None, None, f"k{self.chosen.randrange(8)}"])
         return self.pm.create(machine, fields, by=self.pick(NAMES), priority=self.pick([0, 0, 5, -3]), idempotency_key=key)
+
+    def graph(self) -> Any:
+        """A task or a batch that waits for others, or is a part of one that its owner holds."""
+        board = self.pm.list(limit=1000)
+        waits = [{"task": self.pick(board).id, "on_failure": self.pick(["block", "cancel", "continue"])} for _ in board[:2]]
+        waits = waits if len({item["task"] for item in waits}) == len(waits) else waits[:1]
+        held = [task for task in board if task.owner is not None]
+        above = self.pick(held) if held and self.chosen.random() < 0.6 else None
+        owner = {} if above is None else {"parent": above.id, "epoch": self.pick([above.epoch, above.epoch, 7])}
+        by = self.pick(NAMES) if above is None else self.pick([above.owner, above.owner, "rita"])
+        key = self.pick([None, None, f"g{self.chosen.randrange(8)}"])
+        if self.chosen.random() < 0.5:
+            fields, known = {"text": self.pick(TEXTS)}, self.pick([None, "d1", "d2"])
+            return self.pm.create("judged", fields, by=by, blocked_by=waits, dedupe_key=known, idempotency_key=key, **owner)
+        item = {"ref": "a", "fields": {}, "blocked_by": waits}
+        rest = [{"fields": {}, "blocked_by": [{"task": self.pick(["#a", "#b"])}]}, {"fields": {}, "dedupe_key": self.pick(["d3", None])}]
+        join = self.pick([None, "all", "any", 2]) if above else None
+        return self.pm.create_batch([*rest, item], by=by, machine="judged", join=join, idempotency_key=key, **owner)
+
+    def cancel(self) -> Any:
+        task = self.task()
+        if task is None:
+            return None
+        by, cascade, key = self.pick(NAMES), self.chosen.random() < 0.5, self.pick([None, f"x{self.chosen.randrange(5)}"])
+        return self.pm.cancel(
+            task.id, by=by, reason=self.pick(["no", " "]), cascade=cascade, epoch=self.pick([None, task.epoch]), idempotency_key=key
+        )
 
     def claim(self) -> Any:
         machine, by = self.pick(["tasks", "tasks", "judged"]), self.pick(NAMES)
@@ -166,10 +195,19 @@ def test_the_sequences_are_worth_comparing(tmp_path: Path) -> None:
     answers, record = run(f"sqlite:///{tmp_path}/work.db", 0)
     codes = {answer["code"] for _, answer in answers if isinstance(answer, dict) and "code" in answer}
     assert {"invalid", "wrong_state", "not_owner", "stale_version", "evidence_failed", "unknown_machine", "idempotency_conflict"} <= codes
+    assert {"blocked", "dedupe_conflict", "unknown_task", "lease_lost"} & codes >= {"blocked", "lease_lost"}
+    assert {"cancel", "wait"} <= {line["entry"]["event"] for line in record[0] if "entry" in line}
     assert len(record[0]) > 100
 
 
 BAD: list[Callable[[Pointsman, Task], object]] = [
+    lambda pm, task: pm.create("tasks", {"title": "t", "brief": "b"}, by="ann", dedupe_key="a\0b"),
+    lambda pm, task: pm.create("tasks", {"title": "t", "brief": "b"}, by="ann", blocked_by=[{"task": "\ud800"}]),
+    lambda pm, task: pm.create("tasks", {"title": "t", "brief": "b"}, by="ann", parent=task.id, epoch=2**63),
+    lambda pm, task: pm.create_batch([{"fields": {"title": "\ud800", "brief": "b"}}], by="ann", machine="tasks"),
+    lambda pm, task: pm.create_batch([{"fields": {"title": "t", "brief": float("nan")}}], by="ann", machine="tasks"),
+    lambda pm, task: pm.cancel(task.id, by="ann", reason="a\0b"),
+    lambda pm, task: pm.cancel(task.id, by="ann", reason="x", expect_version=2**63),
     lambda pm, task: pm.create("tasks", {"title": "a\0b", "brief": "b"}, by="ann"),
     lambda pm, task: pm.create("tasks", {"title": "\ud800", "brief": "b"}, by="ann"),
     lambda pm, task: pm.create("tasks", {"title": "t", "brief": "b"}, by="ann", priority=2**63),

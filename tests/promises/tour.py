@@ -8,11 +8,18 @@ It kills itself with SIGKILL when it first passes the crash point; "" lets it li
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
-from pointsman import Event, Machine, Pointsman, Refused, State, Task, Tasks, Verdict, check, note, owner
+from pointsman import Event, Machine, Pointsman, Refused, Schedule, State, Task, Tasks, Verdict, check, note, owner
+from pointsman.engine import ends
+from pointsman.engine import propose as units
 from pointsman.engine.chance import wall_clock
+from pointsman.engine.steps import durable
+from pointsman.engine.timers import Deadlines, Schedules
 from pointsman.errors import Refusal
+from pointsman.kernel.terms import Terms
 from pointsman.store import news, proposals, pruning
 from pointsman.store import refusals as refusals_kept
 from pointsman.store.snapshots import EVERY
@@ -48,6 +55,26 @@ def published(name: str, *, wordy: bool) -> type[Machine]:
         finish = Event(open >> done, by=owner, sets="text", requires=right)
 
     return Wordy if wordy else Plain
+
+
+def timed(name: str, *, scheduled: bool) -> type[Machine]:
+    """Tasks with a deadline, made on a schedule; the second version is made on none."""
+
+    class First(Machine, name=name):
+        open = State(initial=True, deadline=seconds(20), on_deadline="remind")
+        done = State(final=True, outcome="failed")
+        take = Event(open >> open, acquires=True)
+        finish = Event(open >> done)
+        often = Schedule("* * * * *")
+
+    class Second(Machine, name=name):
+        version = 2
+        open = State(initial=True)
+        done = State(final=True, outcome="failed")
+        take = Event(open >> open, acquires=True)
+        finish = Event(open >> done)
+
+    return First if scheduled else Second
 
 
 def acknowledged(task: Task | None) -> Task:
@@ -110,6 +137,36 @@ def an_abandoned_check(pm: Pointsman, name: str, later: Pointsman) -> None:
     assert pm.proposal(kept.id).status == "refused"
 
 
+def a_hold(pm: Pointsman, name: str) -> None:
+    """What is held is passed over; what was held is let go."""
+    deciding = pm.deciding("ann", None, None, {})
+    for tags in (("gpu",), ("gpu",), ()):
+        made = pm.drive(durable(partial(units.create, deciding, name, {}, Terms(tags=tags))))
+        acknowledged(made.task)
+        deciding = pm.deciding("ann", None, None, {})
+    hold = pm.hold({"machine": name, "tag": "gpu"}, by="olga", reason="the provider is down", release_per_s=1_000)
+    assert not acknowledged(pm.claim(name, by="w")).tags
+    assert pm.claim(name, by="w") is None
+    pm.lift(hold.id, by="olga")
+    assert acknowledged(pm.claim(name, by="w")).tags
+    assert [found.id for found in pm.holds()].count(hold.id) == 1
+
+
+def what_is_due(pm: Pointsman, name: str, opened: Callable[..., Pointsman]) -> None:
+    """A reminder, and a task made on a schedule, which a newer version declares no more."""
+    Schedules(pm.engine).run_once()
+    with opened([timed(name, scheduled=True)], clock=FakeClock(wall_clock() + seconds(120))) as later:
+        duty = Deadlines(later.engine)
+        while duty.run_once():
+            pass
+        Schedules(later.engine).run_once()
+    tasks = pm.list(machine=name)
+    assert any(entry.event == "remind" for task in tasks for entry in pm.history(task.id))
+    assert any(task.dedupe_key for task in tasks)
+    with opened([timed(name, scheduled=False)]) as newer:
+        Schedules(newer.engine).run_once()
+
+
 def long_history(pm: Pointsman) -> None:
     """Long enough for a snapshot."""
     task = acknowledged(pm.create("tasks", {"title": "t", "brief": "b"}, by="ann"))
@@ -128,6 +185,27 @@ def pruned(pm: Pointsman) -> None:
     pm.propose(task.id, "fail", by="w", epoch=task.epoch)
     assert pm.prunable(TEN_YEARS) == pm.prune(TEN_YEARS, payloads=True)
     assert pm.engine.db.run(lambda tx: pruning.drop(tx, [task.id])) == 1
+
+
+def a_family(pm: Pointsman, name: str, later: Pointsman) -> None:
+    """Tasks that wait for one another, parts of parts, and the end of all."""
+    upstream = acknowledged(pm.create(name, {}, by="ann"))
+    for _ in range(2):
+        waits = pm.create(
+            name, {}, by="ann", blocked_by=[{"task": upstream.id, "on_failure": "continue"}], dedupe_key=f"after {upstream.id}"
+        )
+        acknowledged(waits)
+    with suppress(Refused):
+        pm.claim(name, by="w", id=waits.id)
+    above = acknowledged(pm.claim(name, by="w", id=acknowledged(pm.create(name, {}, by="ann")).id))
+    (part,) = pm.create_batch([{"fields": {}}], by="w", machine=name, parent=above.id, epoch=above.epoch, join="all")
+    part = acknowledged(pm.claim(name, by="w", id=acknowledged(part).id))
+    below = acknowledged(pm.create(name, {}, by="w", parent=part.id, epoch=part.epoch))
+    acknowledged(pm.cancel(upstream.id, by="olga", reason="not wanted").task)
+    acknowledged(pm.claim(name, by="w", id=waits.id))
+    acknowledged(pm.cancel(above.id, by="olga", reason="not wanted", cascade=True).task)
+    ends.take_over(later.engine)
+    acknowledged(pm.get(below.id))
 
 
 def reading(pm: Pointsman) -> None:
@@ -161,9 +239,9 @@ def main(url: str, crash_point: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     probe = killing if crash_point else None
-    name = f"own{os.getpid()}"
+    name, due = f"own{os.getpid()}", f"due{os.getpid()}"
     Pointsman(url, [published(name, wordy=False)], probe=probe).close()
-    machines, ahead = [Tasks, published(name, wordy=True)], FakeClock(wall_clock() + seconds(60))
+    machines, ahead = [Tasks, published(name, wordy=True), timed(due, scheduled=True)], FakeClock(wall_clock() + seconds(60))
     with Pointsman(url, machines, probe=probe) as pm, Pointsman(url, machines, clock=ahead, probe=probe) as later:
         the_main_job(pm)
         reading(pm)
@@ -173,6 +251,9 @@ def main(url: str, crash_point: str) -> None:
         refusals(pm)
         long_history(pm)
         pruned(pm)
+        a_family(pm, name, later)
+        a_hold(pm, due)
+        what_is_due(pm, due, partial(Pointsman, url, probe=probe))
         assert pm.verify().ok
 
 

@@ -37,12 +37,12 @@ def journeys(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return made
 
 
-def test_a_transition_takes_two_journeys(postgres: PostgresServer, journeys: list[int]) -> None:
+def test_a_transition_takes_two_journeys_and_one_for_what_its_rules_ask(postgres: PostgresServer, journeys: list[int]) -> None:
     with Pointsman(postgres.empty()) as pm:
         task = support.drafting(pm)
         journeys.clear()
         pm.propose(task.id, "start_draft", by=support.OWNER, epoch=task.epoch)
-        assert journeys == [3, 5], "BEGIN, the locked row, the time; the row, the entry, its payload, the key, COMMIT"
+        assert journeys == [3, 1, 5], "BEGIN, the locked row, the time; holds; the row, the entry, its payload, the key, COMMIT"
 
 
 def test_a_refusal_sends_nothing_that_is_not_needed(notes: Postgres, journeys: list[int]) -> None:

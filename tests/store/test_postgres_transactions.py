@@ -83,6 +83,14 @@ def test_the_clock_is_read_after_the_wait_for_a_row(notes: Postgres, postgres: P
         assert waiting.result(PATIENCE_S) > last
 
 
+def test_of_two_rows_that_are_waited_for_the_clock_is_read_after_the_second(notes: Postgres, postgres: PostgresServer) -> None:
+    with Holder(notes, 2) as holder:
+        waiting = notes.submit(lambda tx: (tx("hold_note", id=1), tx("hold_note", id=2), tx.now)[2])
+        _until(lambda: _waits_for_a_lock(postgres))
+        last = holder.let_go()
+        assert waiting.result(PATIENCE_S) > last
+
+
 def test_time_is_read_once_in_a_unit(notes: Postgres) -> None:
     first, second = notes.run(lambda tx: (tx.now, (tx("nap", seconds=0), tx.now)[1]))
     assert first == second
@@ -205,7 +213,15 @@ def prepared(postgres: PostgresServer) -> Iterator[psycopg.Connection]:
 def test_what_locks_is_marked_once_for_both_databases() -> None:
     loaded = statements.load(SQL, "postgres")
     locking = {name for name, spelled in for_writing(loaded, ASKED).items() if b"FOR NO KEY UPDATE" in spelled.sql}
-    assert locking == {"find_task", *(f"next_{queue}{end}" for queue in ("claimable", "awake") for end in ("", "_at_last"))}
+    assert locking == {
+        "find_task",
+        "find_hold",
+        "find_schedule",
+        "take_waiting",
+        "due_dependents",
+        "open_children",
+        *(f"next_{queue}{end}" for queue in ("claimable", "awake") for end in ("", "_at_last")),
+    }
     assert not any(b"FOR NO KEY UPDATE" in spelled.sql for spelled in for_reading(loaded).values())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from pointsman.app import WorkFileError
-from pointsman.cli import audit, bench, db, demo, health, init, machine, mcp, output, serve, task
+from pointsman.cli import audit, bench, db, demo, health, hold, init, machine, mcp, output, running, serve, task, worker
 from pointsman.config import settings
 from pointsman.errors import CODES, FAILED, USAGE, DefinitionError, Refusal, Refused
 
@@ -17,8 +17,8 @@ PLAIN = {"rich_markup_mode": None, "add_completion": False, "pretty_exceptions_e
 app = typer.Typer(
     help="Agents and people propose; a declared state machine decides, in one atomic step, and writes down why.",
     epilog="First steps: `pointsman demo` shows the whole job, `pointsman init` writes a machine to start from.\n\n"
-    "Settings: db, work, as, host, port and json in pointsman.toml (found upward, then beside the repository's git directory) or as "
-    "POINTSMAN_DB and so on set what the flags set; flags win.\n\n"
+    "Settings: db, work, as, host, port, release_per_s and json in pointsman.toml (found upward, then beside the repository's git "
+    "directory) or as POINTSMAN_DB and so on set what the flags set; flags win.\n\n"
     "Exit status: 0 ok, 1 failure, 2 usage, 3 refused, 4 not found, 5 store unavailable.",
     **PLAIN,
 )
@@ -26,7 +26,14 @@ app.command("demo", short_help="Run the main job on a temporary database, told s
 app.command("init", short_help="Write a machine to start from, settings, a database and an agent's configuration.")(init.init)
 app.command("serve")(serve.serve)
 app.command("mcp", short_help="Serve the machines to an agent over MCP on standard input and output.")(mcp.mcp)
+app.command(
+    "run",
+    short_help="Run a command with each task that waits, and keep its lease meanwhile.",
+    context_settings={"allow_interspersed_args": False},
+)(running.run)
+app.command("worker", short_help="Call the functions of a work file with the tasks that wait.")(worker.worker)
 app.add_typer(task.app, name="task")
+app.add_typer(hold.app, name="hold")
 app.add_typer(machine.app, name="machine")
 app.command("verify", short_help="Recompute every hash and compare every task with its history.")(health.verify)
 app.add_typer(audit.app, name="audit")

@@ -6,16 +6,32 @@ import typer
 
 from pointsman.app import opened
 from pointsman.cli import holding, looking, options
-from pointsman.cli.acting import named, told
+from pointsman.cli.acting import named, served, told
 from pointsman.cli.arguments import arguments
 from pointsman.config import settings
-from pointsman.engine.pointsman import Pointsman
-from pointsman.errors import Refusal, Refused, invalid
+from pointsman.errors import Refusal, Refused
 from pointsman.kernel.rules import ANONYMOUS, Principal
 
 app = typer.Typer(help="Create tasks, claim them, propose events, read tasks and their history.", rich_markup_mode=None)
 
 Priority = Annotated[int, typer.Option("--priority", metavar="N", help="Higher goes first.")]
+DedupeKey = Annotated[
+    str | None,
+    options.flag(
+        "--dedupe-key", metavar="KEY", help="A task that is there under this key is answered, if it was asked for in the same words."
+    ),
+]
+BlockedBy = Annotated[
+    list[str] | None,
+    options.flag(
+        "--blocked-by",
+        metavar="ID[:FATE]",
+        help="A task to wait for; repeatable. FATE is what its failing means here: block (as if not said), cancel or continue.",
+    ),
+]
+Parent = Annotated[
+    str | None, options.flag("--parent", metavar="ID", help="The task that this one is a part of; its owner names the --epoch.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be decided; change nothing and run no check.")]
 ClaimId = Annotated[str | None, options.argument(metavar="ID", help="The task to take. Default: the next that waits.")]
 Wait = Annotated[
@@ -30,6 +46,10 @@ def create(
     arg: options.Args = None,
     machine: options.Machine = None,
     priority: Priority = 0,
+    dedupe_key: DedupeKey = None,
+    blocked_by: BlockedBy = None,
+    parent: Parent = None,
+    epoch: options.Epoch = None,
     name: options.As = None,
     idempotency_key: options.IdempotencyKey = None,
     db: options.Db = None,
@@ -42,11 +62,27 @@ def create(
     """
     config = settings(db=db, work=work, json=json, **{"as": name})
     with opened(config) as pm:
-        machine = _machine(pm, machine)
+        machine = served(pm, machine)
         fields = arguments(arg, pm.machines.get(machine))
         by = config.name or Principal(ANONYMOUS, kind="person", auth="open")
-        task = pm.create(machine, fields, by=by, priority=priority, idempotency_key=idempotency_key)
-        told(pm, config, "created", task)
+        task = pm.create(
+            machine,
+            fields,
+            by=by,
+            priority=priority,
+            dedupe_key=dedupe_key,
+            blocked_by=[_dependency(item) for item in blocked_by or ()],
+            parent=parent,
+            epoch=epoch,
+            idempotency_key=idempotency_key,
+        )
+        told(pm, config, "known" if task.deduped else "created", task)
+
+
+def _dependency(item: str) -> dict[str, str]:
+    """ID or ID:FATE."""
+    task, _, fate = item.partition(":")
+    return {"task": task, "on_failure": fate or "block"}
 
 
 @app.command("claim")
@@ -67,7 +103,7 @@ def claim(
     config = settings(db=db, work=work, json=json, **{"as": name})
     by = named(config)
     with opened(config) as pm:
-        machine = pm.get(id).machine if id else _machine(pm, machine)
+        machine = pm.get(id).machine if id else served(pm, machine)
         task = pm.claim(machine, by=by, id=id, expect_version=expect_version, idempotency_key=idempotency_key)
         if task is None:
             raise Refused(Refusal("nothing_to_claim", f"no task of {machine} waits"))
@@ -117,14 +153,10 @@ def propose(
         told(pm, config, f"dry run, nothing changed: {event} would be accepted" if dry_run else f"{event} accepted", task)
 
 
-def _machine(pm: Pointsman, named: str | None) -> str:
-    if named is None and len(pm.machines) != 1:
-        raise invalid(("--machine", f"several machines are served; name one of {', '.join(sorted(pm.machines))}"))
-    return named or next(iter(pm.machines))
-
-
 app.command("renew", short_help="Hold a task for longer.")(holding.renew)
 app.command("release", short_help="Give a task back.")(holding.release)
+app.command("cancel", short_help="Take no further step of a task.")(holding.cancel)
+app.command("unpark", short_help="Put a parked task back into work.")(holding.unpark)
 app.command("list", short_help="List tasks as they are or were.")(looking.list_)
 app.command("show", short_help="Show a task in full, and what can happen next.")(looking.show)
 app.command("history", short_help="Show who did what and when.")(looking.history)

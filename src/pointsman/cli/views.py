@@ -6,7 +6,7 @@ from pointsman.cli import output
 from pointsman.engine.queries import Entry
 from pointsman.kernel.definition import Definition, Event
 from pointsman.kernel.rules import says
-from pointsman.kernel.task import Task
+from pointsman.kernel.task import Task, Waiting
 from pointsman.types import Instant, iso
 
 _SHORT = 60
@@ -60,9 +60,33 @@ def _facts(task: Task) -> list[tuple[str, object]]:
         ("owner", f"{task.owner}, epoch {task.epoch}" if task.owner else "nobody"),
         ("created", f"{when(task.created_at)} by {task.created_by}"),
         ("updated", when(task.updated_at)),
+        *_relations(task),
         ("digest", f"{task.digest} (revision {task.revision}; a decision on this content names it with --digest)"),
     ]
+    if task.waiting is not None:
+        facts.append(("waits for", _awaited(task.waiting)))
     return facts
+
+
+def _awaited(waiting: Waiting) -> str:
+    until = "" if waiting.deadline is None else f", until {when(waiting.deadline)}"
+    nobody = "" if waiting.satisfiable else "; nobody can bring it on"
+    return f"{waiting.cause}{'' if waiting.who is None else f': {waiting.who}'}, since {when(waiting.since)}{until}{nobody}"
+
+
+def _relations(task: Task) -> list[tuple[str, object]]:
+    """What the task is a part of, what it waits for, and what its parts came to; nothing of what is not there."""
+    waits = ", ".join(f"{item.task} (when it fails: {item.on_failure})" for item in task.blocked_by)
+    parts = task.children
+    counts = "" if parts is None else f"{parts.open} open, {parts.done} done, {parts.failed} failed, {parts.cancelled} cancelled"
+    joins = "" if task.joining is None else f"; it waits until {task.joining.rule} of them are done"
+    said = [
+        ("parked", "" if task.parked is None else f"since {when(task.parked.at)}: {task.parked.reason}"),
+        ("parent", task.parent),
+        ("made to wait for", waits),
+        ("children", f"{counts}{joins}" if counts else ""),
+    ]
+    return [(name, value) for name, value in said if value]
 
 
 def _next(task: Task, definition: Definition, asked_by: str | None) -> None:

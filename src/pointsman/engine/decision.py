@@ -5,7 +5,7 @@ taken commits, and is told as a refusal afterwards.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pointsman.engine.door import Call
 from pointsman.engine.past import at_version
@@ -60,11 +60,13 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """What every unit needs besides its transaction: who calls, the machines, and chance."""
+    """What every unit needs besides its transaction: who calls, the machines, and chance. `ended` are the tasks whose end
+    it left to be told; a unit that runs again names the same ones, or one that nobody finds."""
 
     call: Call
     registry: Registry
     chance: Chance
+    ended: set[str] = field(default_factory=set[str])
 
     def repeated(self, tx: Tx, look: bool) -> Done | None:
         """The first answer to this very request, before anything else is judged: what was accepted stays accepted, also
@@ -107,10 +109,13 @@ class Deciding:
     def unasked(self, tx: Tx, machine: Bound, found: Stored, accept: Accept) -> None:
         """Record a step that nobody asked for; it has a request of its own."""
         own = Request(POINTSMAN.name, uuid7(accept.after.updated_at, self.chance(74)), "")
-        record(tx, replace(self.call, by=POINTSMAN, session=None, request=own), machine, found, accept, self.chance)
+        call = replace(self.call, by=POINTSMAN, session=None, request=own)
+        if record(tx, call, machine, found, accept, self.chance):
+            self.ended.add(found.task.id)
 
-    def record(self, tx: Tx, machine: Bound, before: Stored | None, accept: Accept) -> Done:
-        record(tx, self.call, machine, before, accept, self.chance)
+    def record(self, tx: Tx, machine: Bound, before: Stored | None, accept: Accept, blockers: int = 0) -> Done:
+        if record(tx, self.call, machine, before, accept, self.chance, blockers):
+            self.ended.add(accept.after.id)
         return Done(accept.after, accept.refusal)
 
 

@@ -1,46 +1,14 @@
-"""What a running server does beside answering: number the feed, and take over proposals whose process died.
+"""What a running server does beside answering: number the feed, fire what is due, and take over what processes that died
+left: proposals, and ends of tasks that nobody told.
 
-Each duty is a loop with one home: `run_once` does the work and is what tests call; a thread repeats it.
+Each duty is a `Service`, so that it has one home and tests can call its rounds.
 """
 
-import logging
-import threading
-from collections.abc import Callable
-
+from pointsman.engine import ends
+from pointsman.engine.service import Service
+from pointsman.engine.timers import Deadlines, Schedules
 from pointsman.engine.view import Engine
-from pointsman.errors import Refused
 from pointsman.store import feed
-
-log = logging.getLogger("pointsman")
-
-
-class Service:
-    """Calls `run_once` every `period_s` seconds until it is stopped; at once again while it says there is more."""
-
-    def __init__(self, name: str, run_once: Callable[[], bool], period_s: float):
-        self.name, self.run_once, self.period_s = name, run_once, period_s
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name=f"pointsman-{name}", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _loop(self) -> None:
-        while not self._stop.is_set():
-            try:
-                more = self.run_once()
-            except Refused as error:  # the store is busy or away: a duty outlives that
-                log.warning("%s: %s", self.name, error)
-                more = False
-            except Exception:
-                log.exception("%s failed", self.name)
-                more = False
-            if not more:
-                self._stop.wait(self.period_s)
 
 
 class Duties:
@@ -49,6 +17,9 @@ class Duties:
     def __init__(self, engine: Engine):
         self._services = (
             Service("sequencer", lambda: number(engine), period_s=0.1),
+            Service("ends", lambda: ends.take_over(engine) > 0, period_s=0.5),
+            Service("deadlines", Deadlines(engine).run_once, period_s=1.0),
+            Service("schedules", Schedules(engine).run_once, period_s=1.0),
             Service("settling", lambda: engine.settling.take_over() > 0, period_s=0.5),
         )
         for service in self._services:

@@ -1,8 +1,8 @@
-"""The units of work of an owner about its lease: renew it, silently, or give the task back."""
+"""The units of work of an owner about its lease, and of whoever takes a task out of work or puts it back."""
 
 from pointsman.engine.decision import Deciding, Done, find
 from pointsman.errors import Refusal, Refused, StoreError
-from pointsman.kernel import parking
+from pointsman.kernel import cancelling, parking
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.case import Proposal
 from pointsman.kernel.lease import not_mine, released, renewed
@@ -10,7 +10,7 @@ from pointsman.kernel.refuse import refuse
 from pointsman.kernel.retry import Cause, exhausted
 from pointsman.kernel.steps import Accept, Refuse
 from pointsman.kernel.task import Task
-from pointsman.store import tasks
+from pointsman.store import graph, tasks
 from pointsman.store.database import Tx
 from pointsman.store.tasks import Stored
 from pointsman.types import Duration
@@ -20,6 +20,10 @@ def renew(deciding: Deciding, task_id: str, claim: Proposal, asked: Duration | N
     """Move the end of the lease. No entry is written and the version stays."""
     found, machine = _mine(deciding, task_id, claim, tx)
     task, state = found.task, machine.definition.state[found.task.state]
+    if task.joining is not None:
+        raise Refused(
+            refuse(machine.definition, task, claim.by, "wrong_state", "a task that waits for its children is held without a lease")
+        )
     lease = renewed(state, task, tx.now, asked)
     if lease is None:
         raise Refused(_no_lease(machine, task, claim))
@@ -40,6 +44,25 @@ def release(deciding: Deciding, task_id: str, claim: Proposal, reason: str | Non
     done = deciding.record(tx, machine, found, released(machine, found.task, tx.now, reason, cause, deciding.jitter()))
     if exhausted(machine.definition, done.task):
         deciding.spare(tx, machine, find(tx, task_id))
+    return done
+
+
+def cancel(
+    deciding: Deciding, task_id: str, claim: Proposal, reason: str, expect_version: int | None, cascade: bool, tx: Tx, look: bool
+) -> Done:
+    """No further step of the task is taken; with `cascade` its open children are cancelled when this is told."""
+    found = find(tx, task_id)
+    if done := deciding.replayed(tx, look):
+        return done
+    definition = deciding.registry.definition(tx, found.task.machine, found.task.machine_version)
+    match cancelling.cancel(definition, found.task, claim, tx.now, reason, expect_version):
+        case Accept() as accept:
+            done = deciding.record(tx, Bound(definition, {}), found, accept)
+        case Refuse(refusal):
+            raise Refused(refusal)
+    if cascade:
+        graph.mark(tx, done.task, cascade=True)
+        deciding.ended.add(done.task.id)
     return done
 
 

@@ -9,6 +9,7 @@ inputs and the epoch are what they were; else the proposal ends in `stale_conten
 from dataclasses import asdict, replace
 from typing import Any
 
+from pointsman.engine import holding
 from pointsman.engine.decision import Asked, Deciding, Done, Pending, answered, find, weighed
 from pointsman.engine.door import Call, Door
 from pointsman.engine.record import Chance
@@ -98,6 +99,7 @@ def settle(tx: Tx, registry: Registry, chance: Chance, proposal_id: str, judged:
         return _refused(tx, kept, case, case.no("stale_content", "the task was taken over while its check ran; propose again"))
     match _weighed(tx, case, judged):
         case Accept() as accept:
+            holding.paced(tx, case)
             done = Deciding(_call(kept), registry, chance).record(tx, case.machine, find(tx, kept.task), accept)
             proposals.settle(tx, kept, "accepted", done.task.updated_at, version=done.task.version)
             return done
@@ -137,7 +139,7 @@ def _case(tx: Tx, registry: Registry, kept: Kept) -> Case:
     case = kernel.read(machine, found.task, Proposal(kept.event, call["args"], _call(kept).by, **guards), tx.now)
     if isinstance(case, Refuse):
         raise Refused(case.refusal)
-    return case
+    return holding.borne(tx, case, found.task)
 
 
 _GUARDS = ("strict", "session", "epoch", "expect_version", "shown")

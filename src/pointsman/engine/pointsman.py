@@ -6,12 +6,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from pointsman.builtin import Tasks
-from pointsman.engine import export, moving, pruning, verify
+from pointsman.engine import ends, export, moving, pruning, verify
 from pointsman.engine.chance import entropy, wall_clock
 from pointsman.engine.door import Door
 from pointsman.engine.duties import Duties
 from pointsman.engine.judges import Judges, by_model
 from pointsman.engine.moving import Arrived
+from pointsman.engine.operating import Operating, of_rate
 from pointsman.engine.past import numbered
 from pointsman.engine.proposing import Proposing
 from pointsman.engine.record import Chance
@@ -19,13 +20,13 @@ from pointsman.engine.registry import Registry
 from pointsman.engine.reporting import Reporting
 from pointsman.engine.steps import Steps, adrive, drive
 from pointsman.engine.verify import Report
-from pointsman.engine.view import Engine, View, typed
+from pointsman.engine.view import RELEASE_PER_S, Engine, View, typed
 from pointsman.errors import invalid
 from pointsman.kernel.authoring import Machine
 from pointsman.store import feed
 from pointsman.store.connect import connect
 from pointsman.store.copying import Told
-from pointsman.store.database import Probe
+from pointsman.store.database import Probe, Tx
 from pointsman.store.pruning import Removed
 from pointsman.types import Duration, Instant, Json, iso, uuid7
 
@@ -37,7 +38,7 @@ def unheard(*_: object) -> None:
     """Nobody listens to how far it has come."""
 
 
-class Verbs(Proposing, Reporting):
+class Verbs(Proposing, Reporting, Operating):
     """Every verb."""
 
 
@@ -45,7 +46,8 @@ class Pointsman(Verbs):
     """Pointsman embedded in a program: thread-safe, blocking; a context manager that closes its database.
 
     Opening makes the database when it is not there (`create`) and publishes the machines it serves (`publish`). With
-    `duties` this process also numbers the feed and settles proposals that others left behind, as a server does."""
+    `duties` this process also numbers the feed, settles proposals that others left behind, and fires deadlines and schedules,
+    as a server does. What a hold kept back is let go at `release_per_s`, unless the hold says otherwise."""
 
     def __init__(
         self,
@@ -59,7 +61,11 @@ class Pointsman(Verbs):
         chance: Chance = entropy,
         probe: Probe | None = None,
         judges: Judges = by_model,
+        release_per_s: int = RELEASE_PER_S,
     ):
+        typed(("release_per_s", release_per_s, int))
+        if found := of_rate(release_per_s):
+            raise invalid(*found)
         registry = Registry([Tasks] if machines is None else machines, judges)
         time = wall_clock if clock is None else clock
         db = connect(url, clock=time, server_clock=clock is None, create=create, probe=probe)
@@ -69,7 +75,7 @@ class Pointsman(Verbs):
         except BaseException:
             db.close()
             raise
-        super().__init__(Engine(db, registry, chance, time), PYTHON)
+        super().__init__(Engine(db, registry, chance, time, release_per_s=release_per_s), PYTHON)
         self._duties = Duties(self.engine) if duties else None
 
     @property
@@ -135,8 +141,9 @@ class Pointsman(Verbs):
         return pruning.prune(self.engine.db, older_than, payloads=payloads, told=told)
 
     def doctor(self) -> list[str]:
-        """Warnings in words: functions that changed under a version number, or that open tasks need and nobody has."""
-        return self.engine.db.read(self.engine.registry.warnings)
+        """Warnings in words: functions that changed under a version number, or that open tasks need and nobody has; open
+        tasks that nothing will move on."""
+        return self.engine.db.read(lambda tx: [*self.engine.registry.warnings(tx), *_stranded(self.engine.registry, tx)])
 
     def check(self) -> list[str]:
         """Faults of the store itself; none is an empty list."""
@@ -152,6 +159,10 @@ class Pointsman(Verbs):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _stranded(registry: Registry, tx: Tx) -> list[str]:
+    return [f"task {task} {why}" for task, why in ends.stranded(registry, tx)]
 
 
 class Aio(Verbs):

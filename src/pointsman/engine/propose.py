@@ -1,35 +1,42 @@
 """The units of work behind `create`, `claim` and `propose`: read, decide, record, in one transaction."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from pointsman.engine import pending
+from pointsman.engine import holding, pending, related
 from pointsman.engine.decision import Asked, Deciding, Done, Pending, find, weighed
-from pointsman.engine.registry import Registry
+from pointsman.engine.line import Wanted, first
 from pointsman.errors import Refusal, Refused
 from pointsman.kernel import decide as kernel
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.case import Case, Proposal
 from pointsman.kernel.decide import Accept, NeedChecks, Refuse
-from pointsman.kernel.lease import lapsed, queued
+from pointsman.kernel.lease import lapsed
 from pointsman.kernel.task import Task
 from pointsman.kernel.terms import Terms
-from pointsman.store import tasks
 from pointsman.store.database import Tx
-from pointsman.store.tasks import Queue, Stored
+from pointsman.store.tasks import Stored
 from pointsman.types import uuid7
 
 
-def create(deciding: Deciding, machine: str, fields: Mapping[str, Any], terms: Terms, tx: Tx, look: bool) -> Done:
+def create(deciding: Deciding, machine: str, fields: Mapping[str, Any], terms: Terms, owner: Proposal, tx: Tx, look: bool) -> Done:
+    """A new task, or the one that is there under its dedupe_key. `owner` is what its parent's owner says of itself."""
     if done := deciding.repeated(tx, look):
         return done
     bound = deciding.registry.taking_new(tx, machine)
+    found = related.around(tx, machine, terms)
+    if absent := related.missing(terms, found):
+        raise related.unknown(absent)
     task_id = uuid7(tx.now, deciding.chance(74))
     decision = kernel.create(bound, task_id, fields, deciding.call.by, tx.now, terms)
     if isinstance(decision, Refuse):
         raise Refused(decision.refusal)
-    return deciding.replayed(tx, look) or deciding.record(tx, bound, None, decision)
+    if done := deciding.replayed(tx, look) or related.known(deciding, tx, decision.after, fields, found):
+        return done
+    if terms.parent is not None:
+        related.admitted(deciding, tx, found[terms.parent], owner, related.children_of(deciding.registry, tx, terms.parent), 1)
+    return related.made(deciding, tx, bound, decision, related.standings(deciding, tx, found), found)
 
 
 def propose(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx, look: bool) -> Done | Pending:
@@ -39,8 +46,10 @@ def propose(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx, look: 
     if earlier := deciding.replayed(tx, look) or pending.requested(tx, deciding, look):
         return earlier
     freed, case = _free(deciding, tx, found, case)
+    case = holding.borne(tx, case, found.task)
     match weighed(tx, case, {}):
         case Accept() as accept:
+            holding.paced(tx, case)
             return deciding.record(tx, case.machine, freed, accept)
         case Refuse(refusal):
             return _refused(refusal, found, freed)
@@ -54,7 +63,7 @@ def dry_run(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx) -> Don
     case = _case(deciding, tx, found, proposal)
     if case.event.acquires and found.task.lapsed:
         case = _case(deciding, tx, replace(found, task=lapsed(case.machine, found.task, case.now).after), _next_expected(case))
-    match weighed(tx, case, {}):
+    match weighed(tx, holding.borne(tx, case, found.task), {}):
         case Accept(after, refusal=refusal):
             return Done(after, refusal and replace(refusal, state=found.task.state, version=found.task.version, recorded=False))
         case Refuse(refusal):
@@ -64,20 +73,11 @@ def dry_run(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx) -> Don
             raise Refused(case.no("evidence_pending", f"a dry run runs no check; to be judged: {names}"))
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which task a claim is for: one by id, else the first that waits in these states."""
-
-    machine: str
-    task: str | None = None
-    states: Sequence[str] | None = None
-
-
 def claim(deciding: Deciding, wanted: Wanted, proposal: Proposal, tx: Tx, look: bool) -> Done | None:
     """Take one task by id, or the next; None when nothing waits."""
     if done := deciding.repeated(tx, look) or (deciding.replayed(tx, look) if wanted.task is None else None):
         return done
-    found = _waiting(deciding.registry, tx, wanted) if wanted.task is None else find(tx, wanted.task)
+    found, known = first(deciding.registry, tx, wanted) if wanted.task is None else (find(tx, wanted.task), None)
     if found is None:
         return deciding.replayed(tx, look)
     if found.task.machine != wanted.machine:
@@ -88,8 +88,10 @@ def claim(deciding: Deciding, wanted: Wanted, proposal: Proposal, tx: Tx, look: 
     freed, case = _free(deciding, tx, found, case)
     if wanted.task is None and freed.task.parked:
         return claim(deciding, wanted, proposal, tx, look)
+    case = holding.borne(tx, case, found.task, known)
     match weighed(tx, case, {}):
         case Accept() as accept:
+            holding.paced(tx, case)
             return deciding.record(tx, case.machine, freed, accept)
         case Refuse(refusal):
             return _refused(refusal, found, freed)
@@ -126,18 +128,8 @@ def _case(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal) -> Case
     case = kernel.read(machine, found.task, named, tx.now)
     if isinstance(case, Refuse):
         raise Refused(case.refusal)
-    return case
-
-
-def _waiting(registry: Registry, tx: Tx, wanted: Wanted) -> Stored | None:
-    """The first in line over the versions that can be served here: unowned in the initial state, or lapsed on the way
-    back there; or either in the states that were asked for."""
-    queues = list[tuple[Queue, int, str]]()
-    for definition in registry.servable(tx, wanted.machine):
-        free, awake = wanted.states or (definition.initial,), wanted.states or {definition.initial: 0, **dict.fromkeys(queued(definition))}
-        queues.extend(("claimable", definition.version, state) for state in free)
-        queues.extend(("awake", definition.version, state) for state in awake)
-    return tasks.next_in_line(tx, wanted.machine, queues)
+    blocked = case.event.acquires and found.blockers
+    return replace(case, upstreams=related.upstreams(deciding.registry, tx, found.task.id)) if blocked else case
 
 
 def _acquiring(bound: Bound, task: Task) -> str:

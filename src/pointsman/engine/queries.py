@@ -1,9 +1,11 @@
 """Reading: tasks as they are and were, and history."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pointsman.engine.views import task_json
+from pointsman.kernel.task import Task
 from pointsman.store.history import Recorded
 from pointsman.store.proposals import Kept
 from pointsman.types import Instant, Json, iso
@@ -79,6 +81,21 @@ def entry(recorded: Recorded) -> Entry:
         reason=payload.get("reason"),
         hash=recorded.hash,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """A cancelled task, and which of its operations happened, are in doubt, can be undone and cannot."""
+
+    task: Task
+    happened: Sequence[str] = ()
+    in_doubt: Sequence[str] = ()
+    undoable: Sequence[str] = ()
+    not_undoable: Sequence[str] = ()
+
+    def as_json(self) -> dict[str, Json]:
+        names = ("happened", "in_doubt", "undoable", "not_undoable")
+        return {"task": task_json(self.task), **{name: list(getattr(self, name)) for name in names}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ class Reporting(Reading):
         decisions = decisions_of(tx, wanted)
         found = tasks.find(tx, wanted)
         assert found is not None, "its decisions were read"
-        task = found.task
+        task = self.seen(tx, found.task, None, None)
         events = self.engine.registry.definition(tx, task.machine, task.machine_version).events
         return {
             "task": task_json(task),

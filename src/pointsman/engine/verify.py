@@ -4,15 +4,29 @@ Each fault names the first bad entry of its task and what is wrong with it. Task
 one snapshot, so verification runs beside live work.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pointsman.engine.past import step
 from pointsman.errors import StoreError
 from pointsman.kernel.chain import GENESIS
+from pointsman.kernel.graph import EFFECTS, standing
 from pointsman.kernel.task import Task
-from pointsman.store import feed, history, judgements, machines, proposals, pruning, requests, snapshots, tasks
+from pointsman.store import (
+    feed,
+    graph,
+    history,
+    holds,
+    judgements,
+    machines,
+    proposals,
+    pruning,
+    requests,
+    schedules,
+    snapshots,
+    tasks,
+)
 from pointsman.store.database import Database, Row, Tx
 from pointsman.store.history import Recorded
 from pointsman.store.pruning import Pruned
@@ -125,11 +139,34 @@ def _live(tx: Tx, row: Row, task: Task, head: str) -> Broken | None:
     if published is None:
         return Broken("its machine version was never published", task.id, task.version)
     final = published.definition.state[task.state].final
-    expected = tasks.columns(task, final=final, head=head) | {"key": row[0], "blockers": 0}
+    waited = graph.of_task(tx, task.id) if task.blocked_by else []
+    if what := _waits(tx, task, waited):
+        return Broken(what, task.id, task.version)
+    blockers = sum(not item.settled for item in waited)
+    expected = tasks.columns(task, final=final, head=head) | {"key": row[0], "blockers": blockers}
     for name, value in zip((*tasks.COLUMNS, "final", "place"), row, strict=True):
         if name != "lease_until" and value != expected[name]:
             return Broken(f"the live row's {name} is not what history says", task.id, task.version)
     return None
+
+
+def _waits(tx: Tx, task: Task, waited: Sequence[graph.Waited]) -> str | None:
+    """The index over what a task waits for must say the same, and be settled exactly where an end has settled it."""
+    if {(item.task, item.on_failure) for item in waited} != {(item.task, item.on_failure) for item in task.blocked_by}:
+        return "the tasks that it waits for are not those that history names"
+    wrong = [item.task for item in waited if not _settled_rightly(tx, item)]
+    return f"whether it still waits for {wrong[0]} is not what history says" if wrong else None
+
+
+def _settled_rightly(tx: Tx, item: graph.Waited) -> bool:
+    """Until an end is told to all, either may be."""
+    if item.upstream is None or (form := machines.find(tx, item.upstream.machine, item.upstream.version)) is None:
+        return False
+    stands = standing(form.definition, item.upstream.state, parked=item.upstream.parked)
+    due = (stands, item.on_failure) in EFFECTS
+    if item.settled:
+        return due or (item.was_parked and item.on_failure != "block")
+    return not due or item.told
 
 
 def _beyond(tx: Tx, head: Mapping[str, Any]) -> list[Broken]:
@@ -144,7 +181,8 @@ def _beyond(tx: Tx, head: Mapping[str, Any]) -> list[Broken]:
 
 
 def _outside_tasks(tx: Tx) -> list[Broken]:
-    return [fault for look in (_machines, _strays, _prunings, _requests, _feed, _proposals, _judgements) for fault in _looked(tx, look)]
+    looks = (_machines, _strays, _dependencies, _prunings, _requests, _feed, _proposals, _judgements, _holds, _schedules)
+    return [fault for look in looks for fault in _looked(tx, look)]
 
 
 def _looked(tx: Tx, look: Callable[[Tx], Iterator[Broken]]) -> Iterator[Broken]:
@@ -177,6 +215,10 @@ def _prunings(tx: Tx) -> Iterator[Broken]:
         previous = row.hash
 
 
+def _dependencies(tx: Tx) -> Iterator[Broken]:
+    yield from (Broken("the store says that it waits for others, and history does not", task) for task in graph.strays(tx))
+
+
 def _requests(tx: Tx) -> Iterator[Broken]:
     yield from (Broken(f"the request {key!r} of {by} does not match history", task) for by, key, task in requests.unmatched(tx))
     yield from (Broken("its idempotency record is gone", *row) for row in requests.missing(tx, pruning.kept_from(tx)))
@@ -197,4 +239,18 @@ def _judgements(tx: Tx) -> Iterator[Broken]:
     last = None
     while page := judgements.after(tx, last, PAGE):
         yield from (Broken(f"the judgement of {row.check} was altered", row.task) for row in page if not row.sound)
+        last = page[-1]
+
+
+def _holds(tx: Tx) -> Iterator[Broken]:
+    last = None
+    while page := holds.after(tx, last, PAGE):
+        yield from (Broken(f"the hold {row.hold.id} was altered") for row in page if not row.sound)
+        last = page[-1].hold.id
+
+
+def _schedules(tx: Tx) -> Iterator[Broken]:
+    last = None
+    while page := schedules.after(tx, last, PAGE):
+        yield from (Broken(f"the schedule {row.name} of {row.machine} was altered") for row in page if not row.sound)
         last = page[-1]

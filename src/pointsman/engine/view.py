@@ -20,6 +20,7 @@ from pointsman.kernel.ingest import faults, identifier
 from pointsman.kernel.refuse import allowed
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Task
+from pointsman.kernel.waiting import waiting
 from pointsman.store.database import Database
 from pointsman.types import task_id, uuid7
 
@@ -27,17 +28,28 @@ Id = str | UUID
 By = str | Principal
 PAGE = 100
 LARGEST_PAGE = 1_000
+RELEASE_PER_S = 10
+"""How many tasks a second are acquired from what an ended hold kept back, unless somebody says otherwise."""
 
 
 class Engine:
     """What all views of one database share."""
 
-    def __init__(self, db: Database, registry: Registry, chance: Chance, clock: Any = wall_clock, elapsed: Callable[[], float] = elapsed):
+    def __init__(
+        self,
+        db: Database,
+        registry: Registry,
+        chance: Chance,
+        clock: Any = wall_clock,
+        elapsed: Callable[[], float] = elapsed,
+        release_per_s: int = RELEASE_PER_S,
+    ):
         self.db = db
         self.registry = registry
         self.chance = chance
         self.clock = clock
         self.elapsed = elapsed
+        self.release_per_s = release_per_s
         self.checks = Checks()
         self.settling = Settling(db, registry, chance, self.checks)
         self.refusals = RefusalLog(db)
@@ -67,9 +79,13 @@ class View:
         return self.engine.db.url
 
     def opened(self, task: Task, by: By, session: str | None = None) -> Task:
-        """A task that this process has just decided on, with what is open to a principal now."""
+        """A task that this process has just decided on, with what it waits for, unless others keep it waiting, and
+        what is open to a principal now."""
         definition = self.engine.registry.known(task.machine, task.machine_version)
-        return task if definition is None else replace(task, allowed=allowed(definition, task, principal(by), session))
+        if definition is None:
+            return task
+        told = None if task.blocked_by else waiting(definition, task, task.updated_at)
+        return replace(task, waiting=told, allowed=allowed(definition, task, principal(by), session))
 
     def drive(self, steps: Steps[Any]) -> Any:
         raise NotImplementedError
@@ -85,11 +101,11 @@ class View:
         return Deciding(call, engine.registry, engine.chance)
 
 
-def task_named(id: Id) -> str:
+def task_named(id: Id, path: str = "id") -> str:
     try:
         return task_id(id)
     except ValueError as error:
-        raise invalid(("id", str(error))) from None
+        raise invalid((path, str(error))) from None
 
 
 def proposal_named(id: Id) -> str:

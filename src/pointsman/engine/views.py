@@ -8,13 +8,15 @@ from pointsman.kernel.cautions import cautions
 from pointsman.kernel.chain import digest
 from pointsman.kernel.definition import Definition, export
 from pointsman.kernel.draw import mermaid
-from pointsman.kernel.task import Decided, Evidence, Task, plain
+from pointsman.kernel.hold import Hold
+from pointsman.kernel.task import Decided, Evidence, Task, Waiting, plain
 from pointsman.types import Json, iso
 
 _PLAIN = ("id", "machine", "machine_version", "state", "version", "revision", "digest", "owner", "session", "epoch", "priority")
 
 
 def task_json(task: Task) -> dict[str, Json]:
+    """`children` is there where somebody looked for them and there are some."""
     return {
         **{name: getattr(task, name) for name in _PLAIN},
         "run_at": None if task.run_at is None else iso(task.run_at),
@@ -25,7 +27,8 @@ def task_json(task: Task) -> dict[str, Json]:
         "blocked_by": [plain(item) for item in task.blocked_by],
         "attempts": plain(task.attempts),
         "parked": None if task.parked is None else {"reason": task.parked.reason, "at": iso(task.parked.at)},
-        "waiting": None,
+        **({} if task.children is None else {"children": plain(task.children)}),
+        "waiting": None if task.waiting is None else waiting_json(task.waiting),
         "approvals": None,
         "lease": None if task.lease is None else {"expires_at": iso(task.lease.expires_at), "live": task.lease.live},
         "fields": dict(task.fields),
@@ -33,6 +36,16 @@ def task_json(task: Task) -> dict[str, Json]:
         "allowed": list(task.allowed),
         "created_at": iso(task.created_at),
         "updated_at": iso(task.updated_at),
+    }
+
+
+def waiting_json(waiting: Waiting) -> dict[str, Json]:
+    return {
+        "for": waiting.cause,
+        "who": waiting.who,
+        "since": iso(waiting.since),
+        "deadline": None if waiting.deadline is None else iso(waiting.deadline),
+        "satisfiable": waiting.satisfiable,
     }
 
 
@@ -56,6 +69,20 @@ def decided_json(decided: Decided) -> dict[str, Json]:
     """`shown` is null for a decision that did not name what it judged."""
     names = ("event", "by", "revision", "digest", "shown", "machine_version", "note")
     return {**{name: getattr(decided, name) for name in names}, "at": iso(decided.at)}
+
+
+def hold_json(hold: Hold) -> dict[str, Json]:
+    """`from` and `until` are when it stops what it matches; `lifted` is null until somebody lifts it."""
+    return {
+        "id": hold.id,
+        "match": hold.match.as_json(),
+        "from": iso(hold.begins),
+        "until": None if hold.until is None else iso(hold.until),
+        "reason": hold.reason,
+        "release_per_s": hold.release_per_s,
+        "placed": {"by": hold.placed_by, "at": iso(hold.placed_at)},
+        "lifted": None if hold.lifted_at is None else {"by": hold.lifted_by, "at": iso(hold.lifted_at)},
+    }
 
 
 def machine_json(definition: Definition, tasks: Mapping[str, Json]) -> dict[str, Json]:

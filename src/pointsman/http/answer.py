@@ -55,7 +55,9 @@ def refusal(no: Refused, post: Post | None, flat: Flat) -> Response:
     if isinstance(no, StoreError):
         return unavailable(no)
     status = STATUS.get(no.code, CODES[no.code].http)
-    return reply({"detail": faults(no, post) if status == 422 else sentence(no, post, flat)}, status)
+    wait_s = no.refusal.extra.get("retry_after_s")
+    headers = {} if wait_s is None else {"retry-after": str(wait_s)}
+    return reply({"detail": faults(no, post) if status == 422 else sentence(no, post, flat)}, status, headers)
 
 
 def unavailable(no: StoreError) -> Response:

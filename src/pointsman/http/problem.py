@@ -56,5 +56,6 @@ def refused(no: Refused, *, conditional: bool = False) -> Response:
 
 
 def _headers(no: Refused) -> dict[str, str]:
-    again = {"retry-after": str(RETRY_AFTER_S)} if isinstance(no, StoreError) else {}
+    wait_s = RETRY_AFTER_S if isinstance(no, StoreError) else no.refusal.extra.get("retry_after_s")
+    again = {} if wait_s is None else {"retry-after": str(wait_s)}
     return again | ({"idempotent-replayed": "true"} if no.replayed else {})

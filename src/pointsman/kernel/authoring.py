@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 from pointsman.errors import DefinitionError
 from pointsman.kernel.annotations import NonBlank
 from pointsman.kernel.close import Functions, close
-from pointsman.kernel.definition import Definition, Retry
+from pointsman.kernel.definition import MAX_CHILDREN, MAX_DEPTH, Definition, Retry
 from pointsman.kernel.faults import faults
-from pointsman.kernel.marks import Always, Event, State, always, check, computed, guard, judge, note, optional, result
+from pointsman.kernel.marks import Always, Event, Schedule, State, always, check, computed, guard, judge, note, optional, result
 from pointsman.kernel.rules import contributor, owner, person, role
 from pointsman.kernel.verdict import Verdict
 from pointsman.types import hours, minutes, seconds
@@ -28,6 +28,7 @@ __all__ = [
     "Machine",
     "NonBlank",
     "Retry",
+    "Schedule",
     "State",
     "Verdict",
     "always",
@@ -109,11 +110,14 @@ def _closed(cls: type, bases: tuple[type, ...], body: Body, name: str) -> tuple[
 
 class Machine(metaclass=MachineType):
     """Base of every machine: `class Tasks(Machine, name="tasks")`. Fields are annotations; states, events, checks and
-    computed fields are assigned; `version` is the author's number; `proves` lists what must hold on every path; `retry` says
-    how often work may fail before a task is parked."""
+    computed fields are assigned, and schedules; `version` is the author's number; `proves` lists what must hold on every path;
+    `retry` says how often work may fail before a task is parked; `max_children` and `max_depth` how many children a task may
+    have, and how many parents one above the other."""
 
     version: ClassVar[int] = 1
     retry: ClassVar[Retry] = Retry()
+    max_children: ClassVar[int] = MAX_CHILDREN
+    max_depth: ClassVar[int] = MAX_DEPTH
     proves: ClassVar[tuple[Always, ...]] = ()
     definition: ClassVar[Definition]
     functions: ClassVar[Mapping[tuple[str, str, int], Callable[..., Any]]]

@@ -7,6 +7,8 @@ from typing import Any
 from pointsman.errors import Refusal
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.definition import Event
+from pointsman.kernel.graph import Upstream
+from pointsman.kernel.hold import Aim, Hold
 from pointsman.kernel.refuse import refuse
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Task
@@ -31,7 +33,8 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question, with all that its rules look at."""
+    """One question, with all that its rules look at. `upstreams` are the tasks that the task still waits for; `holds` those of
+    operators that match, and `found` is the task before a lapse was recorded on the way: both only where there are holds."""
 
     machine: Bound
     task: Task
@@ -39,6 +42,15 @@ class Case:
     proposal: Proposal
     values: Fields
     now: Instant
+    upstreams: tuple[Upstream, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    found: Task | None = None
+
+    def aim(self, found: Task | None) -> Aim:
+        """The event as holds look at it."""
+        task, event = self.task, self.event
+        before = found or task
+        return Aim(task.machine, event.name, event.acquires, (before.state, task.state), task.tags, before.updated_at)
 
     def no(self, code: str, detail: str, **members: Any) -> Refusal:
         return refuse(self.machine.definition, self.task, self.proposal.by, code, detail, **members)

@@ -46,7 +46,7 @@ def _absent_reviewer(definition: Definition, state: State) -> Iterator[Fault]:
 
 def _idle_deadline(state: State) -> Iterator[Fault]:
     if state.deadline and not state.on_deadline:
-        yield _warn(state, "idle_deadline", 'nothing happens at its deadline: on_deadline may be "remind" or an event')
+        yield _warn(state, "idle_deadline", 'its deadline is only noted: on_deadline may be "remind", "escalate" or an event')
 
 
 class _Way(NamedTuple):

@@ -108,14 +108,21 @@ def moved(case: Case, proposed: Task, state: str) -> Task:
         updated_at=case.now,
         attempts=counted(definition, task, owner, state),
         lease=_lease(case, state),
+        joining=task.joining if _apart(case, state) else None,
     )
+
+
+def _apart(case: Case, state: str) -> bool:
+    """A call of somebody else that leaves the task where it is: its owner keeps the time it has, and waits if it waits."""
+    task, proposal = case.task, case.proposal
+    return state == task.state and not owns(task, proposal.by, proposal.session) and not case.event.acquires
 
 
 def _lease(case: Case, state: str) -> Lease | None:
     """Every accepted call of the owner renews, and whoever has the task back from a decision gets a fresh lease; a
     call of somebody else in the same state leaves it."""
     task, proposal = case.task, case.proposal
-    if state == task.state and not owns(task, proposal.by, proposal.session) and not case.event.acquires:
+    if _apart(case, state):
         return task.lease
     owner = proposal.by.name if case.event.acquires else task.owner
     return granted(case.machine.definition.state[state], owner, case.now, proposal.lease)

@@ -23,8 +23,8 @@ stored values."""
 
 GUARD_SEES = ("task", "proposal", "principal", "now", "decisions")
 
-_DECLARED: tuple[type, ...] = (marks.State, marks.Event, marks.CheckMark, marks.JudgeMark, marks.ComputedMark)
-_OWN = ("version", "proves", "retry")
+_DECLARED: tuple[type, ...] = (marks.State, marks.Event, marks.CheckMark, marks.JudgeMark, marks.ComputedMark, marks.Schedule)
+_OWN = ("version", "proves", "retry", "max_children", "max_depth")
 _ABSENT = object()
 
 
@@ -59,6 +59,9 @@ class _Closing:
             events=tuple(self.event(name, item) for name, item in self.all(marks.Event)),
             proves=tuple(self.proofs()),
             retry=self.retry(),
+            max_children=self.body.get("max_children", form.MAX_CHILDREN),
+            max_depth=self.body.get("max_depth", form.MAX_DEPTH),
+            schedules=tuple(self.schedule(name, item) for name, item in self.all(marks.Schedule)),
             line=self.line,
         )
 
@@ -74,7 +77,7 @@ class _Closing:
         return ((name, item) for name, item in self.body.items() if isinstance(item, kind))
 
     def bind(self) -> None:
-        """Each state, event, check and computed field has the one name it was assigned to."""
+        """Each state, event, check, computed field and schedule has the one name it was assigned to."""
         for name, item in self.body.items():
             if isinstance(item, _DECLARED):
                 if id(item) in self.names:
@@ -156,6 +159,9 @@ class _Closing:
             tool=item.tool,
             line=self.at(name),
         )
+
+    def schedule(self, name: str, item: marks.Schedule) -> form.Schedule:
+        return form.Schedule(name, item.cron, item.tz, item.fields, item.by, item.misfire, self.at(name))
 
     def move(self, event: str, move: marks.Moves) -> Iterator[tuple[str, str]]:
         target = self.named(move.target, "unknown_state", event)

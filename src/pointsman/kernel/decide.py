@@ -16,7 +16,7 @@ from pointsman.kernel import change
 from pointsman.kernel.bound import Bound, inputs_digest
 from pointsman.kernel.case import Case, Proposal
 from pointsman.kernel.definition import Check, Event
-from pointsman.kernel.order import ORDER
+from pointsman.kernel.order import ORDER, Rule
 from pointsman.kernel.refuse import refuse
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.schema import arguments, initial_fields
@@ -48,9 +48,9 @@ def read(machine: Bound, task: Task, proposal: Proposal, now: Instant) -> Case |
     return Refuse(case.invalid(*faults)) if faults else case
 
 
-def judge(case: Case, judged: Judged) -> Decision:
+def judge(case: Case, judged: Judged, rules: tuple[Rule, ...] = ORDER) -> Decision:
     """The rules in order, then the evidence."""
-    for rule in ORDER:
+    for rule in rules:
         if refusal := rule(case):
             return Refuse(refusal)
     return _on_evidence(case, judged)

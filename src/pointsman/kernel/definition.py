@@ -148,6 +148,26 @@ class Proof:
     line: int = 0
 
 
+NOTICES = ("remind", "escalate")
+"""What a deadline may do beside taking an event."""
+
+Misfire = Literal["once", "skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Makes a task from `fields`, created by `by`, at every moment that a cron expression names on the clocks of a time zone.
+    What came due while nobody was there is made `once`, late, or is left out (`skip`)."""
+
+    name: str
+    cron: str
+    tz: str
+    fields: Mapping[str, Json]
+    by: str
+    misfire: Misfire
+    line: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Retry:
     """How often work on a task may begin and come to nothing before it is parked, and how long it rests after an error:
@@ -158,7 +178,10 @@ class Retry:
     cap: Duration = 600_000_000
 
 
-Named = TypeVar("Named", Field, State, Check, Computed, Event)
+MAX_CHILDREN, MAX_DEPTH = 1_000, 5
+"""How many children a task may have, and how far below the first parent, unless its machine says otherwise."""
+
+Named = TypeVar("Named", Field, State, Check, Computed, Event, Schedule)
 
 
 @dataclass(frozen=True)
@@ -173,6 +196,9 @@ class Definition:
     computed: tuple[Computed, ...] = ()
     proves: tuple[Proof, ...] = ()
     retry: Retry = Retry()
+    max_children: int = MAX_CHILDREN
+    max_depth: int = MAX_DEPTH
+    schedules: tuple[Schedule, ...] = ()
     line: int = field(default=0, compare=False)
 
     def __hash__(self) -> int:
@@ -200,6 +226,10 @@ class Definition:
     @cached_property
     def check(self) -> Mapping[str, Check]:
         return _by_name(self.checks)
+
+    @cached_property
+    def schedule(self) -> Mapping[str, Schedule]:
+        return _by_name(self.schedules)
 
     @cached_property
     def initial(self) -> str:
@@ -242,7 +272,7 @@ def export(definition: Definition) -> dict[str, Json]:
     return form | {name: _plain(getattr(definition, name)) for name in _LATER if getattr(definition, name) != _LATER[name]}
 
 
-_LATER: Mapping[str, Any] = {"retry": Retry()}
+_LATER: Mapping[str, Any] = {"retry": Retry(), "max_children": MAX_CHILDREN, "max_depth": MAX_DEPTH, "schedules": ()}
 """Members that stand in the form only when they say something: other forms, and their digests, are what they were before."""
 
 
@@ -259,6 +289,9 @@ def restore(form: Mapping[str, Any]) -> Definition:
         computed=tuple(_computed(item) for item in form["computed"]),
         proves=tuple(Proof(**item) for item in form["proves"]),
         retry=Retry(**form.get("retry", {})),
+        max_children=form.get("max_children", MAX_CHILDREN),
+        max_depth=form.get("max_depth", MAX_DEPTH),
+        schedules=tuple(Schedule(**item) for item in form.get("schedules", ())),
     )
 
 

@@ -6,11 +6,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from pointsman.errors import Fault
-from pointsman.kernel import ingest, opinion, schema
+from pointsman.kernel import ingest, opinion, schedule, schema
 from pointsman.kernel.cautions import cautions
-from pointsman.kernel.definition import Check, Computed, Definition, Event, Field, Retry, State
+from pointsman.kernel.definition import NOTICES, Check, Computed, Definition, Event, Field, Retry, Schedule, State
 from pointsman.kernel.flow import first, reachable, satisfiable, search
 from pointsman.kernel.kinds import misfits
 from pointsman.kernel.prove import false_proofs
@@ -20,7 +21,8 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _MACHINE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 # Words with a meaning of their own: in `on_lapse`, in `on_deadline`, as a caller without a name, and on every machine.
-RESERVED = frozenset({"same", "remind", ANONYMOUS, "version", "proves", "retry", "definition", "functions"})
+_OF_THE_MACHINE = ("version", "proves", "retry", "max_children", "max_depth", "definition", "functions")
+RESERVED = frozenset({"same", *NOTICES, ANONYMOUS, *_OF_THE_MACHINE})
 
 # Tools that every server has for agents.
 SERVER_TOOLS = frozenset(
@@ -56,6 +58,7 @@ def faults(definition: Definition) -> tuple[Fault, ...]:
         *(fault for item in definition.checks for fault in _check(definition, item)),
         *(fault for item in definition.computed for fault in _computed(definition, item)),
         *(fault for item in definition.events for fault in _event(definition, item)),
+        *(fault for item in definition.schedules for fault in _schedule(definition, item)),
         *_tools(definition),
         *_ways(definition),
         *_proofs(definition),
@@ -64,7 +67,7 @@ def faults(definition: Definition) -> tuple[Fault, ...]:
     return (*sorted(found, key=lambda fault: fault.line), *cautions(definition))
 
 
-def _at(item: Field | State | Check | Computed | Event, code: str, message: str) -> Fault:
+def _at(item: Field | State | Check | Computed | Event | Schedule, code: str, message: str) -> Fault:
     return Fault(code, message, item.name, item.line)
 
 
@@ -72,9 +75,10 @@ def _at(item: Field | State | Check | Computed | Event, code: str, message: str)
 
 
 def _names(definition: Definition) -> Iterator[Fault]:
-    """One name, one thing: fields, states, events, checks and computed fields share one set of names."""
+    """One name, one thing: fields, states, events, checks, computed fields and schedules share one set of names."""
     seen = set[str]()
-    for item in (*definition.fields, *definition.states, *definition.events, *definition.checks, *definition.computed):
+    listed = (definition.fields, definition.states, definition.events, definition.checks, definition.computed, definition.schedules)
+    for item in chain.from_iterable(listed):
         if not _NAME.fullmatch(item.name):
             yield _at(item, "bad_name", "a name is up to 64 ASCII letters, digits and _, and begins with a letter")
         if item.name in RESERVED:
@@ -93,6 +97,9 @@ def _whole(definition: Definition) -> Iterator[Fault]:
     if type(definition.version) is not int or not 1 <= definition.version < 1 << 31:
         yield fault("bad_version", "`version` must be a whole number from 1")
     yield from (fault("bad_retry", text) for text in _retry(definition.retry))
+    for name, number in (("max_children", definition.max_children), ("max_depth", definition.max_depth)):
+        if type(number) is not int or not 0 <= number < 1 << 31:
+            yield fault("bad_limit", f"`{name}` must be a whole number from 0")
     starts = [state for state in definition.states if state.initial]
     if not starts:
         yield fault("no_initial", "no state is initial: write State(initial=True)")
@@ -189,8 +196,14 @@ def _deadline(definition: Definition, item: State) -> Iterator[Fault]:
     event = definition.event.get(item.on_deadline or "")
     if item.on_deadline and item.deadline is None:
         yield _at(item, "no_deadline", "on_deadline says what happens at a deadline, and there is none")
-    if item.on_deadline not in (None, "remind") and (event is None or event.target(item.name) is None):
-        yield _at(item, "unknown_event", f'on_deadline is "remind" or an event open in this state, and {item.on_deadline} is neither')
+    if item.on_deadline not in (None, *NOTICES) and (event is None or event.target(item.name) is None):
+        yield _at(
+            item,
+            "unknown_event",
+            f'on_deadline is "remind", "escalate" or an event open in this state, and {item.on_deadline} is none of them',
+        )
+    if event and (event.acquires or any(setting.required for setting in event.sets)):
+        yield _at(item, "unfit_deadline", f"nobody asks for {event.name} then: it cannot acquire, nor set what is not given")
 
 
 def _event(definition: Definition, item: Event) -> Iterator[Fault]:
@@ -248,6 +261,14 @@ def _rule(definition: Definition, item: Event) -> Iterator[Fault]:
         due = source in definition.state and definition.state[source].on_deadline == item.name
         if there and not due and not set(there) & set(possible):
             yield _at(item, "nobody", f"nobody can satisfy its rule in {source}: it needs the owner, and nobody owns the task there")
+
+
+def _schedule(definition: Definition, item: Schedule) -> Iterator[Fault]:
+    yield from (_at(item, "bad_schedule", text) for text in schedule.faults(item))
+    if not isinstance(item.fields, dict):
+        yield _at(item, "bad_schedule", "its fields are a dict, as for a task that somebody creates")
+    elif found := schema.initial_fields(definition, item.fields)[1]:
+        yield _at(item, "bad_schedule", "; ".join(f"{path} {message}" for path, message in found))
 
 
 # ── the graph ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -110,6 +110,7 @@ def _given_back(
         owner_root=None,
         session=None,
         lease=None,
+        joining=None,
         run_at=task.run_at if rest is None else at + rest,
         attempts=told(task.attempts, cause),
         version=task.version + 1,

@@ -6,11 +6,11 @@
 `>>` binds tighter than `|`, so `a | b >> c` would mean something else: such spellings raise a TypeError that says so.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Never, ParamSpec, TypeAlias, TypeVar, overload
 
-from pointsman.kernel.definition import Judge
+from pointsman.kernel.definition import Judge, Misfire
 from pointsman.kernel.rules import Rule, anyone
 from pointsman.kernel.verdict import Verdict
 from pointsman.types import Duration, minutes
@@ -56,7 +56,7 @@ class State(States):
     """A place a task can be in. A `lease` says how long an owner holds the task here without a call; `on_lapse` where it
     goes when somebody else takes it over ("same", or a state; the initial one if not said), `max_hold` how long an owner may
     go on renewing without any other call. A `deadline` says how long
-    it may wait here, `on_deadline` what then ("remind", or the name of an event)."""
+    it may wait here, `on_deadline` what then ("remind", "escalate", or the name of an event)."""
 
     def __init__(
         self,
@@ -302,3 +302,25 @@ class Always:
 def always(state: State, event: Event) -> Always:
     """On every path to `state`, `event` comes after the last change of content."""
     return Always(state, event)
+
+
+# ── schedules ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Schedule:
+    """Makes a task at every moment that a cron expression names: minute, hour, day of month, month, day of week, on the clocks
+    of the time zone `tz`. `fields` are those of each task, `by` its creator. `misfire` says what becomes of moments that came
+    while no server ran: "once" makes one task, late; "skip" makes none."""
+
+    def __init__(
+        self,
+        cron: str,
+        *,
+        tz: str = "UTC",
+        fields: Mapping[str, Any] | None = None,
+        by: str = "scheduler",
+        misfire: Misfire = "once",
+    ):
+        self.cron, self.tz, self.by = cron, tz, by
+        self.misfire: Misfire = misfire
+        self.fields: Mapping[str, Any] = {} if fields is None else fields

@@ -1,7 +1,7 @@
 """The rules of a decision that look only at the task and the proposal, in the order in which they speak.
 
     complete → rights (with `owner` taken as true) → expected version and digest → already decided → state → ownership
-    → parked → guards
+    → parked, holds, dependencies → guards
 
 `ORDER` is that list; the first rule that answers with a refusal wins.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pointsman.errors import Refusal
-from pointsman.kernel import parking
+from pointsman.kernel import hold, parking
 from pointsman.kernel.case import Case
 from pointsman.kernel.lease import not_mine
 from pointsman.kernel.refuse import contributed, rights
@@ -76,6 +76,22 @@ def in_work(case: Case) -> Refusal | None:
     return None if case.task.parked is None else parking.refusal(case.machine, case.task, case.proposal.by)
 
 
+def unblocked(case: Case) -> Refusal | None:
+    """Nobody begins on a task that waits for others; whoever works on it goes on."""
+    if not case.event.acquires or not case.upstreams:
+        return None
+    said = ", ".join(f"{item.task} ({item.state})" for item in case.upstreams)
+    hopeless = "" if all(item.satisfiable for item in case.upstreams) else "; not all of them can still be done: cancel the task"
+    listed = [item.as_json() for item in case.upstreams]
+    return case.no("blocked", f"the task waits for {said}{hopeless}", failed=listed)
+
+
+def not_held(case: Case) -> Refusal | None:
+    """Released at a rate, a backlog is held too, until its turn."""
+    stop = hold.stopping(case.holds, case.aim(case.found), case.now) if case.holds else None
+    return None if stop is None else case.no("held", stop.detail(), **stop.told(case.now))
+
+
 def guarded(case: Case) -> Refusal | None:
     if not case.event.when:
         return None
@@ -86,4 +102,6 @@ def guarded(case: Case) -> Refusal | None:
     return case.no("guard_failed", "; ".join(item["reason"] for item in failed), failed=failed) if failed else None
 
 
-ORDER: tuple[Rule, ...] = (complete, may_propose, as_expected, undecided, in_state, owned, in_work, guarded)
+ORDER: tuple[Rule, ...] = (complete, may_propose, as_expected, undecided, in_state, owned, in_work, not_held, unblocked, guarded)
+UNASKED: tuple[Rule, ...] = (in_state, in_work, guarded)
+"""What is judged of an event that nobody asks for, because its time has come."""

@@ -81,12 +81,55 @@ class Dependency:
     on_failure: Fate = "block"
 
 
+Rule = Literal["all", "any"] | int
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """Waiting, without a lease, until enough children are done: all, any or so many of them. How many had ended before
+    does not count."""
+
+    rule: Rule
+    done: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """How many children are open, and how the others ended."""
+
+    open: int = 0
+    done: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.open + self.done + self.failed + self.cancelled
+
+
+Cause = Literal["owner", "time", "decision", "dependency", "children"]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a task waits for, and who can bring it on, in words; since when, and until when it may."""
+
+    cause: Cause
+    who: str | None
+    since: Instant
+    deadline: Instant | None
+    satisfiable: bool
+
+
 @dataclass(frozen=True)
 class Task:
     """A unit of work. `fields` holds content, notes, results and computed fields by name; `revision` and `digest`
     move only with content; `contributors` are root names, case-folded; `decisions` are those of this revision. `since` is
     when it came into its state, `deadline` how long it may stay there. It is not claimed before `run_at`.
-    `allowed` and `replayed` (this is an earlier answer to the same request) are told to one reader and kept nowhere."""
+    `joining` says that its owner waits for children. `waiting`, `allowed`, `children`, `deduped` (it was there under its
+    dedupe_key) and `replayed` (this is an earlier answer to the same request) are told to one reader and kept nowhere."""
 
     id: str
     machine: str
@@ -117,9 +160,13 @@ class Task:
     blocked_by: tuple[Dependency, ...] = ()
     attempts: Attempts = Attempts()
     parked: Parked | None = None
+    joining: Joining | None = None
     lease: Lease | None = field(default=None, compare=False)
+    waiting: Waiting | None = field(default=None, compare=False)
     allowed: tuple[str, ...] = field(default=(), compare=False)
     replayed: bool = field(default=False, compare=False)
+    deduped: bool = field(default=False, compare=False)
+    children: Children | None = field(default=None, compare=False)
 
     @property
     def lapsed(self) -> bool:
@@ -143,16 +190,19 @@ class Task:
         return Task.of(self.__dict__ | changes)
 
 
-# `id` names the row; `version` and `updated_at` stand on the entry itself; the lease is volatile, and the last two are
-# computed for a reader.
-_OUTSIDE_CHANGES = ("id", "version", "updated_at", "lease", "allowed", "replayed")
+TOLD: Mapping[str, Any] = {"waiting": None, "allowed": (), "replayed": False, "deduped": False, "children": None}
+"""Members that are told to one reader, as they are when nobody asked."""
+
+# `id` names the row; `version` and `updated_at` stand on the entry itself; the lease is volatile, and the rest is
+# told to one reader.
+_OUTSIDE_CHANGES = ("id", "version", "updated_at", "lease", *TOLD)
 COVERED = tuple(item.name for item in fields(Task) if item.name not in _OUTSIDE_CHANGES)
 _USUAL: Mapping[str, Any] = {item.name: item.default for item in fields(Task) if item.default is not MISSING}
 
 
 def plain(value: Any) -> Any:
     """A member of a task as JSON."""
-    if isinstance(value, Evidence | Decided | Attempts | Parked | Dependency):
+    if isinstance(value, Evidence | Decided | Attempts | Parked | Dependency | Joining | Children):
         return {name: getattr(value, name) for name in value.__slots__}
     if isinstance(value, tuple):
         return [plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
@@ -174,6 +224,8 @@ def parsed(name: str, value: Any) -> Any:
             return Attempts(**value)
         case "parked":
             return None if value is None else Parked(**value)
+        case "joining":
+            return None if value is None else Joining(**value)
         case "contributors" | "tags" | "needs":
             return tuple(value)
         case _:

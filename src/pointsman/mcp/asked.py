@@ -1,7 +1,8 @@
 """A call of a tool whose arguments are read, and the board it is made on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import Any
 
 from pointsman.engine.pointsman import Aio
@@ -58,6 +59,7 @@ class Asked:
     args: Mapping[str, Any]
     by: Principal | None
     seat: Seat
+    at: float = field(default_factory=monotonic)
 
     @property
     def who(self) -> Principal:
@@ -78,10 +80,10 @@ class Asked:
     def session(self) -> str | None:
         return self.args.get("session", self.seat.session)
 
-    def moved(self, task: Task, *, acquired: bool = False) -> Content:
-        """A task as an accepted call left it."""
+    def moved(self, task: Task, *, acquired: bool = False, lease_s: float | None = None) -> Content:
+        """A task as an accepted call left it, which may have asked for a lease of its own length."""
         if self.seat.held:
-            self.seat.held.note(task, self.who, acquired=acquired)
+            self.seat.held.note(task, self.who, self.at, acquired=acquired, lease_s=lease_s)
         return self.board.seen(task, self.who)
 
 

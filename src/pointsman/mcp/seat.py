@@ -1,28 +1,47 @@
 """Where a call comes from: who its connection says it is, and what the connection remembers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel import ingest
 from pointsman.kernel.rules import ANONYMOUS, Principal
 from pointsman.kernel.task import Task
+from pointsman.worker.keeper import Keeper, Kept
+
+Key: TypeAlias = tuple[str, str]
 
 
-@dataclass(slots=True)
 class Held:
-    """The epochs of the tasks that this connection acquired, by owner and task, so that a model need not send them."""
+    """What a connection acquired, by owner and task: the epochs, so that a model need not send them, and with a keeper
+    the leases, so that it need not renew them."""
 
-    epochs: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    def __init__(self, keeper: Keeper | None = None):
+        self.epochs = dict[Key, int]()
+        self._keeper = keeper
+        self._kept = dict[Key, Kept]()
 
-    def note(self, task: Task, by: Principal, *, acquired: bool) -> None:
-        """Remember what an accepted call says. A task that a second connection of the same name holds is not ours."""
+    def note(self, task: Task, by: Principal, asked_at: float, *, acquired: bool = False, lease_s: float | None = None) -> None:
+        """Remember what an accepted call says that was made at `asked_at`. A task that a second connection of the same
+        name holds is not ours."""
         key = by.name, task.id
         if acquired:
             self.epochs[key] = task.epoch
         elif task.owner != by.name or task.epoch != self.epochs.get(key):
             self.epochs.pop(key, None)
+        if self._keeper is not None:
+            self._keep(self._keeper, key, task, by, asked_at, lease_s)
+
+    def _keep(self, keeper: Keeper, key: Key, task: Task, by: Principal, asked_at: float, lease_s: float | None) -> None:
+        """Every accepted call begins the keeping anew: it may follow a loss that only the clock saw. The last wish about
+        the lease's length stands."""
+        before = self._kept.pop(key, None)
+        if before is not None:
+            keeper.let_go(before)
+        if key in self.epochs:
+            wanted = before.lease_s if before is not None and lease_s is None else lease_s
+            self._kept[key] = keeper.keep(task, by, asked_at, lease_s=wanted)
 
 
 @dataclass(frozen=True, slots=True)

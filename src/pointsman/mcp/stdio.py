@@ -2,9 +2,9 @@
 
 import json
 import os
+import select
 import signal
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import Any
@@ -14,12 +14,15 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from pointsman.engine.pointsman import Pointsman
-from pointsman.errors import Refused
 from pointsman.kernel.rules import Principal
 from pointsman.mcp.desk import DOOR, Desk
 from pointsman.mcp.message import unread
 from pointsman.mcp.seat import Held, Seat
 from pointsman.mcp.server import server
+from pointsman.worker.keeper import Keeper
+from pointsman.worker.leaving import give_back
+
+CLOSING_MS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +45,31 @@ def take_wire() -> Wire:
 
 
 def serve(pm: Pointsman, name: str | None, wire: Wire) -> None:
-    """Serve one client until it closes the connection. With `name`, that is who calls; else each call says so."""
-    seat = Seat(() if name is None else (name,), "embedded", Held())
-    anyio.run(run, server(Desk(pm, holds=True), lambda _: seat), wire)
-    give_back(pm, seat)
-
-
-def give_back(pm: Pointsman, seat: Seat) -> None:
-    """At the end of a connection, release what it still holds. What cannot be released is left to its lease."""
+    """Serve one client until it closes the connection. With `name`, that is who calls; else each call says so. What the
+    client acquired is kept for it meanwhile, and given back at the end; a client that died leaves it to its lease."""
     through = pm.through(DOOR)
-    for (name, task), epoch in (seat.held.epochs if seat.held else {}).items():
-        with suppress(Refused):
-            through.release(task, by=Principal(name, auth=seat.auth), epoch=epoch, reason="the connection ended")
+    keeper = Keeper(through)
+    seat = Seat(() if name is None else (name,), "embedded", Held(keeper))
+    reader = os.dup(wire.outgoing)
+    keeper.start()
+    anyio.run(run, server(Desk(pm, holds=True), lambda _: seat), wire)
+    keeper.stop()
+    if listens(reader):
+        give_back_all(through, seat)
+
+
+def listens(outgoing: int) -> bool:
+    """Whether anybody can still read what we write. A client that ends the connection closes our input and waits for us;
+    one that was killed has closed both, though perhaps a moment apart."""
+    waiting = select.poll()
+    waiting.register(outgoing, 0)
+    return not waiting.poll(CLOSING_MS)
+
+
+def give_back_all(pm: Pointsman, seat: Seat) -> None:
+    """At the end of a connection, release what it still holds; the attempts are not counted."""
+    for (name, id), epoch in (seat.held.epochs if seat.held else {}).items():
+        give_back(pm, id, epoch, Principal(name, auth=seat.auth), "the connection ended", counts=False)
 
 
 async def run(made: Server[Any], wire: Wire) -> None:

@@ -72,7 +72,7 @@ def toolbox(machines: Mapping[str, Definition], seating: Seating) -> dict[str, T
 
 def _reading(machines: Mapping[str, Definition], seating: Seating) -> Iterator[Tool]:
     by = arguments.named_by(seating, required=False)
-    states = dict.fromkeys(state.name for definition in machines.values() for state in definition.states)
+    states = _states(machines)
     listing = {
         "view": optional(one_of(arguments.VIEWS), "open (the default): not in a final state; mine: owned by you and open; all."),
         **arguments.machine(machines, required=False),
@@ -102,12 +102,19 @@ def _reading(machines: Mapping[str, Definition], seating: Seating) -> Iterator[T
     yield Tool("get_proposal", "proposal", words.PROPOSAL, arguments.strict(proposal | by), shape.PROPOSAL_ANSWER, reads=True)
 
 
+def _states(machines: Mapping[str, Definition]) -> list[str]:
+    return list(dict.fromkeys(state.name for definition in machines.values() for state in definition.states))
+
+
 def _create(machines: Mapping[str, Definition], seating: Seating) -> Tool:
     """The fields of all served machines side by side. One that some machine lacks is not required here: the engine
     says which fields a machine needs."""
     beside = {
         **arguments.machine(machines, required=len(machines) > 1),
         "priority": optional(count(-1_000, 1_000), "Higher goes ahead."),
+        "dedupe_key": optional(
+            shape.NAME, "A name for this piece of work: a task that is there under it is answered in place of a new one."
+        ),
         "idempotency_key": arguments.KEY,
         **arguments.named_by(seating, required=True),
     }
@@ -133,6 +140,14 @@ def _claim(machines: Mapping[str, Definition], seating: Seating) -> Tool:
     properties = {
         **arguments.machine(machines, required=len(machines) > 1),
         "task_id": optional(arguments.TASK_ID, "This task; without it, the first that waits."),
+        "states": optional(
+            {"type": "array", "minItems": 1, "items": one_of(_states(machines))},
+            "Only tasks that wait in one of these states; else those that are new, and those whose owner let them lie.",
+        ),
+        "wait_s": optional(
+            {"type": "number", "minimum": 0, "maximum": arguments.LONGEST_WAIT_S},
+            "When none waits, look for one for so many seconds before you are told nothing_to_claim.",
+        ),
         "lease_s": arguments.LEASE_S,
         "expect_version": arguments.EXPECT,
         **(
@@ -149,8 +164,13 @@ def _keeping(seating: Seating) -> Iterator[Tool]:
     mine = {"task_id": arguments.TASK_ID, **arguments.held(seating, required=True)}
     by = arguments.named_by(seating, required=True)
     longer = {**mine, "lease_s": arguments.LEASE_S, **by}
-    back = {**mine, "reason": optional(_REASON, "Why, for the history."), "idempotency_key": arguments.KEY, **by}
-    yield Tool("renew_lease", "renew", words.RENEW, arguments.strict(longer), shape.TASK_ANSWER, repeatable=True)
+    said = {
+        "reason": optional(_REASON, "Why, for the history."),
+        "counts": optional({"type": "boolean"}, "False when you could not work and it is nobody's fault, as when a service is down."),
+        "error": optional({"type": "boolean"}, "True when the work failed: the task rests before it is tried again."),
+    }
+    back = {**mine, **said, "idempotency_key": arguments.KEY, **by}
+    yield Tool("renew_lease", "renew", words.renew(holds=seating.holds), arguments.strict(longer), shape.TASK_ANSWER, repeatable=True)
     yield Tool("release_task", "release", words.RELEASE, arguments.strict(back), shape.TASK_ANSWER, repeatable=True)
 
 

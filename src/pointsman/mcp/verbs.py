@@ -84,6 +84,7 @@ async def _create(asked: Asked) -> Content:
         asked.fields,
         by=asked.who,
         priority=asked.args.get("priority", 0),
+        dedupe_key=asked.args.get("dedupe_key"),
         idempotency_key=asked.args.get("idempotency_key"),
     )
     return asked.moved(task)
@@ -94,6 +95,8 @@ async def _claim(asked: Asked) -> Content:
         _machine(asked),
         by=asked.who,
         id=asked.args.get("task_id"),
+        states=asked.args.get("states"),
+        wait_s=asked.args.get("wait_s", 0),
         expect_version=asked.args.get("expect_version"),
         session=_session(asked),
         lease_s=asked.args.get("lease_s"),
@@ -101,15 +104,13 @@ async def _claim(asked: Asked) -> Content:
     )
     if task is None:
         raise Refused(Refusal("nothing_to_claim", "no eligible task waits"))
-    return asked.moved(task, acquired=True)
+    return asked.moved(task, acquired=True, lease_s=asked.args.get("lease_s"))
 
 
 async def _renew(asked: Asked) -> Content:
-    wanted = asked.args["task_id"]
-    task = await asked.board.aio.renew(
-        wanted, by=asked.who, epoch=asked.epoch(wanted), session=asked.session, lease_s=asked.args.get("lease_s")
-    )
-    return asked.moved(task)
+    wanted, lease_s = asked.args["task_id"], asked.args.get("lease_s")
+    task = await asked.board.aio.renew(wanted, by=asked.who, epoch=asked.epoch(wanted), session=asked.session, lease_s=lease_s)
+    return asked.moved(task, lease_s=lease_s)
 
 
 async def _release(asked: Asked) -> Content:
@@ -119,6 +120,8 @@ async def _release(asked: Asked) -> Content:
         by=asked.who,
         epoch=asked.epoch(wanted),
         reason=asked.args.get("reason"),
+        counts=asked.args.get("counts", True),
+        error=asked.args.get("error", False),
         session=asked.session,
         idempotency_key=asked.args.get("idempotency_key"),
     )

@@ -4,8 +4,8 @@
 recomputing. `volatile`: neither; nothing that matters may rest on it.
 
 A row that history implies is missed when it is gone: entries, payloads, tasks, requests, snapshots, feed rows, machines.
-A dropped judgement or proposal is not found: history does not say that it was there. What pruning removed is not missed:
-`prunings` and `pruned` say what that was.
+A dropped judgement, proposal, hold or schedule is not found: history does not say that it was there. What pruning removed
+is not missed: `prunings` and `pruned` say what that was.
 
 A copy of a database walks `COLUMNS` too, in this order, which is that of the foreign keys, and each table by its key in
 `KEYS`.
@@ -25,7 +25,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "tasks": _columns(
         covered="id machine machine_version state version revision digest fields owner owner_root session epoch priority evidence "
         "contributors decisions created_by created_at updated_at head since deadline run_at tags needs dedupe_key parent blocked_by "
-        "attempts parked",
+        "attempts parked joining",
         derived="key final place blockers",
         volatile="lease_until ready wake_at",
     ),
@@ -43,6 +43,14 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         covered="id task event asked principal request_key request_digest created_at status version refusal settled_at hash",
         volatile="claimed_until",
     ),
+    "dependencies": _columns(derived="dependent upstream on_failure settled"),
+    "settling": _columns(volatile="task at cascade times"),
+    "holds": _columns(
+        covered="id machine event state tag reason begins until release_per_s placed_by placed_at lifted_by lifted_at hash",
+        derived="read_until",
+        volatile="next_at",
+    ),
+    "schedules": _columns(covered="machine name spec next_at hash"),
     "refusals": _columns(volatile="key at task event by door code detail"),
     "prunings": _columns(covered="number before payloads at hash"),
     "pruned": _columns(covered="version at hash", derived="task"),
@@ -59,6 +67,10 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "feed": ("seq",),
     "snapshots": ("task", "version"),
     "proposals": ("id",),
+    "dependencies": ("dependent", "upstream"),
+    "settling": ("task",),
+    "holds": ("id",),
+    "schedules": ("machine", "name"),
     "refusals": ("key",),
     "prunings": ("number",),
     "pruned": ("task",),

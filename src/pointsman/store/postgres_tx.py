@@ -17,9 +17,10 @@ so a fault of theirs is told there. All of them are answered before the unit is.
 
 class Transaction:
     """The `Tx` of one unit. Its time is asked for behind the statement that waits for a row: in it, it would be older than the
-    wait; and before it, older still. The two are sent together. Otherwise it is asked for when it is first wanted."""
+    wait; and before it, older still. The two are sent together, and the last such time before it is first wanted counts. Where there
+    is none, it is asked for when it is wanted."""
 
-    __slots__ = ("_clock", "_now", "_send", "_statements", "_told", "_wire", "news")
+    __slots__ = ("_clock", "_now", "_send", "_statements", "_time", "_told", "_wire", "news")
 
     def __init__(self, wire: Wire, statements: Mapping[str, Spelled], clock: Bound, told: Callable[[list[Row]], Instant]):
         self._wire = wire
@@ -27,14 +28,17 @@ class Transaction:
         self._statements = statements
         self._clock = clock
         self._told = told
+        self._time: list[Row] = []
         self._now: Instant | None = None
         self.news: set[Topic] = set()
 
     @property
     def now(self) -> Instant:
         if self._now is None:
-            self._send(self._clock)
-            self._now = self._told(self._answer())
+            if not self._time:
+                self._send(self._clock)
+                self._time = self._answer()
+            self._now = self._told(self._time)
         return self._now
 
     def __call__(self, statement: str, /, **parameters: Any) -> Any:
@@ -56,7 +60,7 @@ class Transaction:
         self._send(bound, self._clock)
         *_, answer, time = self._wire.answers()
         if rows := self._wire.rows(answer):
-            self._now = self._told(self._wire.rows(time))
+            self._time = self._wire.rows(time)
         return rows
 
 

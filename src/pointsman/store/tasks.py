@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import merge
 from operator import itemgetter
 from typing import Any, Literal
 
 from pointsman.kernel.chain import canonical, parse
-from pointsman.kernel.task import Attempts, Lease, Task, parsed, plain
+from pointsman.kernel.task import TOLD, Attempts, Lease, Task, parsed, plain
 from pointsman.store.database import Row, Tx
 from pointsman.types import Instant, minutes
 
 Order = Literal["created_at", "updated_at", "priority"]
+LOOKED_AT_ONCE = 500
 PRIORITY_STEP = minutes(1)
 """One step of priority is worth this much waiting, so a higher one goes ahead and nothing starves."""
 
@@ -21,14 +23,14 @@ Position = tuple[Instant, str]
 """A place in an ordered list: the value it is ordered by, and the id that breaks ties."""
 
 FIRST: Position = (-(2**63), "")
-JSON_COLUMNS = ("fields", "evidence", "contributors", "decisions", "tags", "needs", "blocked_by", "attempts", "parked")
+JSON_COLUMNS = ("fields", "evidence", "contributors", "decisions", "tags", "needs", "blocked_by", "attempts", "parked", "joining")
 COLUMNS = (
     "key",
     *("id", "machine", "machine_version", "state", "version", "revision", "digest", "fields", "owner", "owner_root", "session"),
     *("epoch", "priority", "evidence", "contributors", "decisions", "created_by", "created_at", "updated_at"),
     "head",
     "lease_until",
-    *("since", "deadline", "run_at", "tags", "needs", "dedupe_key", "parent", "blocked_by", "attempts", "parked"),
+    *("since", "deadline", "run_at", "tags", "needs", "dedupe_key", "parent", "blocked_by", "attempts", "parked", "joining"),
     "blockers",
 )
 _KEPT = [name for name in COLUMNS if name not in ("key", "head", "lease_until", "blockers", *JSON_COLUMNS)]
@@ -53,7 +55,7 @@ def stored(row: Row, now: Instant) -> Stored:
     texts = {name: members[name] for name in JSON_COLUMNS}
     for name, text in texts.items():
         members[name] = _USUAL[name] if text in _USUAL_TEXTS else parsed(name, parse(text))
-    members |= {"lease": None if until is None else Lease(until, until > now), "allowed": (), "replayed": False}
+    members |= {**TOLD, "lease": None if until is None else Lease(until, until > now)}
     return Stored(key, Task.of(members), head, texts, blockers)
 
 
@@ -67,6 +69,7 @@ _USUAL: Mapping[str, Any] = {
     "evidence": {},
     "attempts": Attempts(),
     "parked": None,
+    "joining": None,
 }
 _USUAL_TEXTS = frozenset(_text(value) for value in _USUAL.values())
 
@@ -79,16 +82,16 @@ def place(task: Task) -> Instant:
 def readiness(task: Task, *, final: bool, blockers: int) -> tuple[int, Instant | None]:
     """Whether the task can be claimed as it stands, and when time alone will make it so. Whether that time has come is
     asked when somebody claims."""
-    if final or task.parked is not None or blockers:
+    if final or task.parked is not None or task.joining is not None or blockers:
         return 0, None
     if task.owner is not None:
         return 0, None if task.lease is None else task.lease.expires_at
     return (1, None) if task.run_at is None else (0, task.run_at)
 
 
-def columns(task: Task, *, final: bool, head: str, before: Stored | None = None) -> dict[str, Any]:
-    """A task as the parameters of its row. What a step left alone keeps the text it had."""
-    members, blockers = task.__dict__, 0 if before is None else before.blockers
+def columns(task: Task, *, final: bool, head: str, before: Stored | None = None, blockers: int = 0) -> dict[str, Any]:
+    """A task as the parameters of its row. What a step left alone keeps the text it had, and it waits for as many others."""
+    members, blockers = task.__dict__, blockers if before is None else before.blockers
     values = {name: members[name] for name in _KEPT}
     for name in JSON_COLUMNS:
         kept = before is not None and members[name] is before.task.__dict__[name]
@@ -119,6 +122,67 @@ def _head(tx: Tx, machine: str, queue: Queue, version: int, state: str, at_last:
     return None if row is None else stored(row, tx.now)
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A task in line, as it was looked at without a lock."""
+
+    key: int
+    id: str
+    version: int
+    machine_version: int
+    state: str
+    lapsed: bool
+    tags: tuple[str, ...]
+    updated_at: Instant
+
+
+def in_line(tx: Tx, machine: str, queues: Sequence[tuple[Queue, int, str]]) -> Iterator[Waiting]:
+    """Every task over several queues, the first first."""
+    return (waiting for _, waiting in merge(*(_looked(tx, machine, *queue) for queue in queues), key=itemgetter(0)))
+
+
+def _looked(tx: Tx, machine: str, queue: Queue, version: int, state: str) -> Iterator[tuple[tuple[Instant, int], Waiting]]:
+    due = {"now": tx.now} if queue == "awake" else {}
+    last: tuple[Instant, int] = (FIRST[0], 0)
+    more = True
+    while more:
+        page = {"after": last[0], "after_key": last[1], "limit": LOOKED_AT_ONCE}
+        rows: list[Row] = tx(f"waiting_{queue}", machine=machine, machine_version=version, state=state, **page, **due)
+        more = len(rows) == LOOKED_AT_ONCE
+        for placed, key, task_id, task_version, owner, tags, updated_at in rows:
+            last = placed, key
+            yield last, Waiting(key, task_id, task_version, version, state, owner is not None, tuple(parse(tags)), updated_at)
+
+
+def take(tx: Tx, waiting: Waiting) -> Stored | None:
+    """Lock a task in line; None when somebody else has locked it, or it has moved."""
+    row = tx("take_waiting", key=waiting.key, version=waiting.version, now=tx.now)
+    return None if row is None else stored(row, tx.now)
+
+
+def take_at_last(tx: Tx, waiting: Waiting) -> Stored | None:
+    """The same, waiting for whoever has locked it: it may be given back."""
+    found = find(tx, waiting.id)
+    still = found is not None and found.task.version == waiting.version and not found.task.held
+    return found if still else None
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A task whose deadline has passed, as it was looked at."""
+
+    deadline: Instant
+    key: int
+    id: str
+
+
+def due(tx: Tx, after: Due | None, limit: int) -> list[Due]:
+    """A page of the tasks whose deadline has passed, the longest due first."""
+    last = (FIRST[0], 0) if after is None else (after.deadline, after.key)
+    rows = tx("tasks_due", now=tx.now, after=last[0], after_key=last[1], limit=limit)
+    return [Due(*row) for row in rows]
+
+
 def renew(tx: Tx, task: Stored, until: Instant) -> bool:
     """Move the end of a lease, while the task still is in the epoch that was read; no entry."""
     return tx("renew_lease", key=task.key, epoch=task.task.epoch, lease_until=until) is not None
@@ -129,10 +193,18 @@ def prolong(tx: Tx, task_id: str, until: Instant) -> None:
     tx("prolong_lease", id=task_id, lease_until=until)
 
 
-def add(tx: Tx, task: Task, *, final: bool, head: str) -> int:
-    """Insert a new task; its key."""
-    key: int = tx("add_task", **columns(task, final=final, head=head), blockers=0)[0]
+def add(tx: Tx, task: Task, *, final: bool, head: str, blockers: int = 0) -> int:
+    """Insert a new task that waits for so many others; its key."""
+    key: int = tx("add_task", **columns(task, final=final, head=head, blockers=blockers), blockers=blockers)[0]
     return key
+
+
+def unblock(tx: Tx, task: Stored, *, final: bool) -> bool:
+    """A task waits for one other less, while it still is what was read; no entry."""
+    left = task.blockers - 1
+    ready, wake_at = readiness(task.task, final=final, blockers=left)
+    found = tx("unblock_task", key=task.key, version=task.task.version, expected=task.blockers, blockers=left, ready=ready, wake_at=wake_at)
+    return found is not None
 
 
 _FIXED = ("id", "machine", "machine_version", "priority", "created_by", "created_at", "tags", "needs", "dedupe_key", "parent", "blocked_by")

@@ -62,6 +62,8 @@ async def release(asked: Asked) -> Response:
         by=asked.by,
         epoch=asked.body["epoch"],
         reason=asked.body.get("reason"),
+        counts=asked.body.get("counts", True),
+        error=asked.body.get("error", False),
         session=asked.session,
         idempotency_key=asked.given["Idempotency-Key"],
     )

@@ -17,8 +17,8 @@ from pointsman.kernel import ingest
 from pointsman.kernel.ingest import Faults
 from pointsman.kernel.judges import Judge, compiled
 
-JUDGED_BELOW = ("fields", "args")
-"""Members whose insides the engine judges, by the machine's own types."""
+JUDGED_BELOW = ("fields", "args", "tasks")
+"""Members whose insides the engine judges, by the machine's own types, and task by task."""
 
 
 class Reading:

@@ -10,6 +10,7 @@ ID: Schema = {"type": "string", "format": "uuid"}
 TIME: Schema = {"type": "string", "format": "date-time"}
 OBJECT: Schema = {"type": "object"}
 ANY: Schema = {}
+FATE: Schema = {"type": "string", "enum": ["block", "cancel", "continue"]}
 
 
 def ref(name: str) -> Schema:
@@ -60,14 +61,17 @@ TASK = closed(
         "epoch": WHOLE,
         "lease": or_null(closed({"expires_at": TIME, "live": {"type": "boolean"}})),
         "parked": or_null(closed({"reason": TEXT, "at": TIME})),
-        "waiting": or_null(OBJECT),
+        "children": closed({"open": WHOLE, "done": WHOLE, "failed": WHOLE, "cancelled": WHOLE}),
+        "waiting": or_null(
+            closed({"for": TEXT, "who": or_null(TEXT), "since": TIME, "deadline": or_null(TIME), "satisfiable": {"type": "boolean"}})
+        ),
         "priority": WHOLE,
         "tags": many(TEXT),
         "needs": many(TEXT),
         "dedupe_key": or_null(TEXT),
         "parent": or_null(ID),
         "run_at": or_null(TIME),
-        "blocked_by": many(OBJECT),
+        "blocked_by": many(closed({"task": ID, "on_failure": FATE})),
         "attempts": closed({"lost": WHOLE, "error": WHOLE, "deferred": WHOLE}),
         "evidence": by_name(ref("Evidence")),
         "approvals": or_null(OBJECT),
@@ -76,7 +80,7 @@ TASK = closed(
         "updated_at": TIME,
         "dry_run": {"const": True},
     },
-    optional=["dry_run"],
+    optional=["dry_run", "children"],
 )
 ENTRY = closed(
     {
@@ -123,6 +127,9 @@ PROPOSAL = closed(
         "refusal": or_null(OBJECT),
     }
 )
+CANCELLED = closed(
+    {"task": ref("Task"), "happened": many(TEXT), "in_doubt": many(TEXT), "undoable": many(TEXT), "not_undoable": many(TEXT)}
+)
 DIFFERENCE = closed(
     {
         "from": WHOLE,
@@ -156,6 +163,19 @@ REPORT = closed(
         "open": by_name(TEXT),
     }
 )
+_ACT = closed({"by": TEXT, "at": TIME})
+HOLD = closed(
+    {
+        "id": ID,
+        "match": {"type": "object", "additionalProperties": TEXT},
+        "from": TIME,
+        "until": or_null(TIME),
+        "reason": TEXT,
+        "release_per_s": WHOLE,
+        "placed": _ACT,
+        "lifted": or_null(_ACT),
+    }
+)
 PROBLEM: Schema = {
     "type": "object",
     "properties": {
@@ -172,6 +192,10 @@ PROBLEM: Schema = {
         "unblock": many(TEXT),
         "recorded": {"type": "boolean"},
         "outcome": {"type": "string", "enum": ["not_done", "unknown"]},
+        "retry_after_s": WHOLE,
+        "hold": ID,
+        "reason": TEXT,
+        "until": or_null(TIME),
     },
     "required": ["type", "title", "status", "detail", "code"],
 }
@@ -182,9 +206,11 @@ COMPONENTS: Mapping[str, Schema] = {
     "Entry": ENTRY,
     "Decision": DECISION,
     "Proposal": PROPOSAL,
+    "Cancelled": CANCELLED,
     "Difference": DIFFERENCE,
     "Fault": FAULT,
     "Machine": MACHINE,
     "Report": REPORT,
+    "Hold": HOLD,
     "Problem": PROBLEM,
 }

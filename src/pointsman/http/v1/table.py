@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from pointsman.engine.proposing import LARGEST_PRIORITY
-from pointsman.http.v1 import feed, leases, machines, past, shapes, tasks
+from pointsman.engine.operating import FASTEST_RELEASE, LONGEST_REASON
+from pointsman.engine.terms import LARGEST_PRIORITY
+from pointsman.http.v1 import feed, holds, leases, machines, past, shapes, tasks
 from pointsman.http.v1.operation import Answer, Call, Operation
 from pointsman.http.v1.parameter import (
     LARGEST,
@@ -25,11 +26,14 @@ from pointsman.http.v1.parameter import (
 )
 from pointsman.http.v1.shapes import OBJECT, TEXT, closed, many, or_null, ref
 from pointsman.kernel.definition import Schema
+from pointsman.kernel.graph import MOST_AT_ONCE, MOST_UPSTREAMS
+from pointsman.kernel.hold import MEMBERS
 from pointsman.kernel.lease import LONGEST, SHORTEST
 from pointsman.types import SECOND, task_id
 
 _PATTERN = r"^[A-Za-z0-9_]([A-Za-z0-9 ._@:/+#=()\[\]~-]*[A-Za-z0-9._@:/+#=()\[\]~-])?$"
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": _PATTERN}
+_REF: Schema = {"type": "string", "minLength": 2, "maxLength": 129, "pattern": f"^#{_PATTERN.removeprefix('^')}"}
 _COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": LARGEST}
 _FLAG: Schema = {"type": "boolean", "default": False}
 
@@ -45,6 +49,7 @@ LAST_ID = Parameter("Last-Event-ID", whole, _COUNT, "The last feed number that c
 
 TASK_ID = Parameter("id", task_id, shapes.ID, "The task's id.", "path", required=True)
 PROPOSAL_ID = Parameter("id", task_id, shapes.ID, "The proposal's id.", "path", required=True)
+HOLD_ID = Parameter("id", task_id, shapes.ID, "The hold's id.", "path", required=True)
 EVENT = Parameter("event", name, _NAME, "The event's name.", "path", required=True)
 MACHINE = Parameter("name", name, _NAME, "The machine's name.", "path", required=True)
 
@@ -102,18 +107,43 @@ _DIFFERENCE = Answer("The difference", ref("Difference"))
 _REPORT = Answer("The report", ref("Report"))
 _PROPOSAL = Answer("The proposal", ref("Proposal"))
 _LATER = Answer("A check is still running; the proposal goes on", ref("Proposal"), LOCATION | REPLAYED)
+_HOLDS = Answer(_PAGED, closed({"holds": many(ref("Hold")), "next": _NEXT}))
 _MACHINES = Answer("The machines", closed({"machines": many(ref("Machine"))}))
 _MACHINE = Answer("The machine", ref("Machine"))
 _TAKEN = Answer("The tasks; none when nothing waits", closed({"tasks": many(ref("Task"))}), REPLAYED)
 _EVENTS = Answer("Events `entry` and `reset`", TEXT, media_type="text/event-stream")
 
+_ASKED: dict[str, Schema] = {
+    "machine": or_null({"type": "string", "maxLength": 128}),
+    "fields": OBJECT,
+    "priority": {"type": "integer", "minimum": -LARGEST_PRIORITY, "maximum": LARGEST_PRIORITY},
+    "dedupe_key": or_null(_NAME),
+}
+_UPSTREAM = closed({"task": shapes.ID, "on_failure": shapes.FATE}, optional=["on_failure"])
+_PART = closed({"task": {"anyOf": [shapes.ID, _REF]}, "on_failure": shapes.FATE}, optional=["on_failure"])
 CREATION = closed(
     {
-        "machine": or_null({"type": "string", "maxLength": 128}),
-        "fields": OBJECT,
-        "priority": {"type": "integer", "minimum": -LARGEST_PRIORITY, "maximum": LARGEST_PRIORITY},
+        **_ASKED,
+        "blocked_by": {"type": "array", "items": _UPSTREAM, "maxItems": MOST_UPSTREAMS},
+        "parent": or_null(shapes.ID),
+        "epoch": or_null(_COUNT),
     },
-    optional=["machine", "priority"],
+    optional=["machine", "priority", "dedupe_key", "blocked_by", "parent", "epoch"],
+)
+_ITEM = closed(
+    {"ref": or_null(_NAME), **_ASKED, "blocked_by": {"type": "array", "items": _PART, "maxItems": MOST_UPSTREAMS}},
+    optional=["ref", "machine", "priority", "dedupe_key", "blocked_by"],
+)
+BATCH = closed(
+    {
+        "tasks": {"type": "array", "items": _ITEM, "minItems": 1, "maxItems": MOST_AT_ONCE},
+        "parent": or_null(shapes.ID),
+        "epoch": or_null(_COUNT),
+        "join": or_null(
+            {"anyOf": [{"type": "string", "enum": ["all", "any"]}, {"type": "integer", "minimum": 1, "maximum": MOST_AT_ONCE}]}
+        ),
+    },
+    optional=["parent", "epoch", "join"],
 )
 PROPOSED = closed(
     {"args": OBJECT, "epoch": or_null(_COUNT), "digest": or_null({"type": "string", "maxLength": 128})},
@@ -132,11 +162,35 @@ CLAIM = closed(
     optional=["machine", "states", "limit", "lease_s", "wait_s"],
 )
 RENEWAL = closed({"epoch": _COUNT, "lease_s": _LEASE_S}, optional=["lease_s"])
-RELEASE = closed({"epoch": _COUNT, "reason": or_null(_REASON)}, optional=["reason"])
+RELEASE = closed(
+    {"epoch": _COUNT, "reason": or_null(_REASON), "counts": {"type": "boolean"}, "error": {"type": "boolean"}},
+    optional=["reason", "counts", "error"],
+)
+_WHY: Schema = {"type": "string", "maxLength": 4_000, "pattern": r"\S"}
+CANCELLING = closed({"reason": _WHY, "cascade": {"type": "boolean"}, "epoch": or_null(_COUNT)}, optional=["cascade", "epoch"])
+UNPARKING = closed({"reason": _WHY})
+OF_A_CREATION = (
+    *("identity_mismatch", "unknown_machine", "unknown_task", "idempotency_conflict", "dedupe_conflict", "machine_unavailable"),
+    *("not_owner", "lease_lost", "wrong_state", "limit_reached", "guard_failed"),
+)
+"""What making tasks can be answered."""
+
+_MEMBER: Schema = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": _PATTERN}
+_WHEN = or_null({"type": "string", "format": "date-time"})
+HELD = closed(
+    {
+        "match": {**closed(dict.fromkeys(MEMBERS, _MEMBER), optional=MEMBERS), "minProperties": 1},
+        "from": _WHEN,
+        "until": _WHEN,
+        "reason": {"type": "string", "minLength": 1, "maxLength": LONGEST_REASON},
+        "release_per_s": or_null({"type": "integer", "minimum": 1, "maximum": FASTEST_RELEASE}),
+    },
+    optional=["from", "until", "release_per_s"],
+)
 REFUSALS = (
     *("idempotency_conflict", "identity_mismatch", "role_missing", "self_approval", "stale_version", "stale_content"),
-    *("already_decided", "wrong_state", "not_owner", "lease_lost", "already_claimed", "machine_unavailable", "guard_failed"),
-    *("evidence_failed", "evidence_pending", "unknown_task", "unknown_event"),
+    *("already_decided", "wrong_state", "not_owner", "lease_lost", "already_claimed", "held", "machine_unavailable", "guard_failed"),
+    *("evidence_failed", "evidence_pending", "unknown_task", "unknown_event", "parked", "blocked"),
 )
 """What asking for an event can be answered."""
 
@@ -171,9 +225,23 @@ OPERATIONS: tuple[Operation, ...] = (
         tasks.create,
         "Create a task",
         (AS, SESSION, KEY),
-        {201: Answer("The task", ref("Task"), ETAG | LOCATION | REPLAYED)},
-        ("identity_mismatch", "unknown_machine", "idempotency_conflict", "machine_unavailable"),
+        {
+            200: Answer("The task that is there under this dedupe_key", ref("Task"), ETAG | LOCATION),
+            201: Answer("The task", ref("Task"), ETAG | LOCATION | REPLAYED),
+        },
+        OF_A_CREATION,
         CREATION,
+        asks=True,
+    ),
+    Operation(
+        "POST",
+        "/v1/tasks/batch",
+        tasks.batch,
+        "Create many tasks, all or none",
+        (AS, SESSION, KEY),
+        {201: Answer("The tasks, in the order of the request", closed({"tasks": many(ref("Task"))}), REPLAYED)},
+        OF_A_CREATION,
+        BATCH,
         asks=True,
     ),
     _read(tasks.TASKS, tasks.listing, "List tasks, as they are or were", _BOARD, *LISTING, codes=("unknown_machine", "pruned")),
@@ -195,6 +263,36 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: Answer("The task after it", ref("Task"), ETAG | REPLAYED), 202: _LATER},
         REFUSALS,
         PROPOSED,
+        asks=True,
+    ),
+    Operation(
+        "POST",
+        "/v1/tasks/{id}/cancel",
+        tasks.cancel,
+        "Take no further step of a task",
+        (AS, SESSION, TASK_ID, KEY, IF_MATCH),
+        {200: Answer("The cancel report", ref("Cancelled"), REPLAYED)},
+        ("identity_mismatch", "unknown_task", "idempotency_conflict", "stale_version", "wrong_state", "not_owner", "lease_lost"),
+        CANCELLING,
+        asks=True,
+    ),
+    Operation(
+        "POST",
+        "/v1/tasks/{id}/unpark",
+        tasks.unpark,
+        "Put a parked task back into work",
+        (AS, SESSION, TASK_ID, KEY, IF_MATCH),
+        {200: Answer("The task", ref("Task"), ETAG | REPLAYED)},
+        (
+            "identity_mismatch",
+            "unknown_task",
+            "idempotency_conflict",
+            "role_missing",
+            "stale_version",
+            "wrong_state",
+            "machine_unavailable",
+        ),
+        UNPARKING,
         asks=True,
     ),
     Operation(
@@ -236,6 +334,26 @@ OPERATIONS: tuple[Operation, ...] = (
     _read("/v1/tasks/{id}/report", past.report, "A task's facts, for an auditor", _REPORT, TASK_ID, codes=OF_A_TASK),
     _read("/v1/proposals/{id}", tasks.proposal, "A proposal whose checks had to run", _PROPOSAL, PROPOSAL_ID, codes=OF_A_PROPOSAL),
     _read(tasks.APPROVALS, tasks.approvals, "What this caller may decide now", _BOARD, LIMIT, CURSOR),
+    Operation(
+        "POST",
+        holds.HOLDS,
+        holds.place,
+        "Stop events on what matches",
+        (AS, SESSION),
+        {201: Answer("The hold", ref("Hold"))},
+        ("identity_mismatch", "role_missing", "unknown_machine"),
+        HELD,
+    ),
+    _read(holds.HOLDS, holds.listing, "Every hold, oldest first, also those that ended", _HOLDS, LIMIT, CURSOR),
+    Operation(
+        "DELETE",
+        holds.HOLD,
+        holds.lift,
+        "End a hold",
+        (AS, SESSION, HOLD_ID),
+        {200: Answer("The hold, as it ended", ref("Hold"))},
+        ("identity_mismatch", "role_missing", "unknown_hold"),
+    ),
     _read("/v1/feed", feed.read, "Every entry, in feed order, as server-sent events", _EVENTS, AFTER, LAST_ID),
     _read(past.AUDIT, past.audit, "Entries of all tasks, newest first", _ENTRIES, *AUDITED),
     _read("/v1/machines", machines.listing, "The machines served here", _MACHINES),

@@ -21,8 +21,58 @@ APPROVALS = "/v1/approvals"
 async def create(asked: Asked) -> Response:
     body, key = asked.body, asked.given["Idempotency-Key"]
     machine = meant(asked, body.get("machine"))
-    task = await asked.pm.create(machine, body["fields"], by=asked.by, priority=body.get("priority", 0), idempotency_key=key)
-    return replies.of_task(asked.pm.opened(task, asked.by, asked.session), 201, location=f"{asked.base}{TASKS}/{task.id}")
+    task = await asked.pm.create(
+        machine,
+        body["fields"],
+        by=asked.by,
+        priority=body.get("priority", 0),
+        dedupe_key=body.get("dedupe_key"),
+        blocked_by=body.get("blocked_by", ()),
+        parent=body.get("parent"),
+        epoch=body.get("epoch"),
+        session=asked.session,
+        idempotency_key=key,
+    )
+    status = 200 if task.deduped else 201
+    return replies.of_task(asked.pm.opened(task, asked.by, asked.session), status, location=f"{asked.base}{TASKS}/{task.id}")
+
+
+async def batch(asked: Asked) -> Response:
+    served = list(asked.pm.machines)
+    tasks = await asked.pm.create_batch(
+        asked.body["tasks"],
+        by=asked.by,
+        machine=served[0] if len(served) == 1 else None,
+        parent=asked.body.get("parent"),
+        epoch=asked.body.get("epoch"),
+        join=asked.body.get("join"),
+        session=asked.session,
+        idempotency_key=asked.given["Idempotency-Key"],
+    )
+    shown = [task_json(asked.pm.opened(task, asked.by, asked.session)) for task in tasks]
+    return reply({"tasks": shown}, 201, {"idempotent-replayed": "true"} if tasks[0].replayed else {})
+
+
+async def cancel(asked: Asked) -> Response:
+    report = await asked.pm.cancel(
+        asked.given["id"],
+        by=asked.by,
+        reason=asked.body["reason"],
+        cascade=asked.body.get("cascade", False),
+        expect_version=asked.given["If-Match"],
+        epoch=asked.body.get("epoch"),
+        session=asked.session,
+        idempotency_key=asked.given["Idempotency-Key"],
+    )
+    return reply(report.as_json(), 200, {"idempotent-replayed": "true"} if report.task.replayed else {})
+
+
+async def unpark(asked: Asked) -> Response:
+    given = asked.given
+    task = await asked.pm.unpark(
+        given["id"], by=asked.by, reason=asked.body["reason"], expect_version=given["If-Match"], idempotency_key=given["Idempotency-Key"]
+    )
+    return replies.of_task(asked.pm.opened(task, asked.by, asked.session))
 
 
 def meant(asked: Asked, named: str | None) -> str:

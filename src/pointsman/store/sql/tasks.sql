@@ -1,13 +1,13 @@
 -- name: find_task :one?
 -- A task by id, locked for a decision.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
 FROM tasks
 WHERE id = :id
 /*lock*/;
 
 -- name: next_claimable :one?
 -- The first task of a machine version in this state that nobody holds, by place. One that somebody is deciding on is passed over.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
 FROM tasks
 WHERE ready > 0 AND machine = :machine AND machine_version = :machine_version AND state = :state
 ORDER BY place, key
@@ -16,7 +16,7 @@ LIMIT 1
 
 -- name: next_claimable_at_last :one?
 -- The same, waiting for whoever holds a row: it may be given back.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
 FROM tasks
 WHERE ready > 0 AND machine = :machine AND machine_version = :machine_version AND state = :state
 ORDER BY place, key
@@ -25,7 +25,7 @@ LIMIT 1
 
 -- name: next_awake :one?
 -- The first task of a machine version in this state whose lease ran out, or whose time to run has come.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
 FROM tasks
 WHERE ready = 0 AND machine = :machine AND wake_at <= :now AND machine_version = :machine_version AND state = :state
 ORDER BY place, key
@@ -34,12 +34,45 @@ LIMIT 1
 
 -- name: next_awake_at_last :one?
 -- The same, waiting for whoever holds a row: it may be given back.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
 FROM tasks
 WHERE ready = 0 AND machine = :machine AND wake_at <= :now AND machine_version = :machine_version AND state = :state
 ORDER BY place, key
 LIMIT 1
 /*lock*/;
+
+-- name: waiting_claimable :many
+-- A page of the tasks that nobody holds, by place, only looked at: what holds look at in them.
+SELECT place, key, id, version, owner, tags, updated_at
+FROM tasks
+WHERE ready > 0 AND machine = :machine AND machine_version = :machine_version AND state = :state
+    AND (place, key) > (:after, :after_key)
+ORDER BY place, key
+LIMIT :limit;
+
+-- name: waiting_awake :many
+-- The same of the tasks whose lease ran out, or whose time to run has come.
+SELECT place, key, id, version, owner, tags, updated_at
+FROM tasks
+WHERE ready = 0 AND machine = :machine AND wake_at <= :now AND machine_version = :machine_version AND state = :state
+    AND (place, key) > (:after, :after_key)
+ORDER BY place, key
+LIMIT :limit;
+
+-- name: take_waiting :one?
+-- One of them, locked, if it still is what was looked at. One that somebody is deciding on is passed over.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
+FROM tasks
+WHERE key = :key AND version = :version AND (ready > 0 OR wake_at <= :now)
+/*lock:skip*/;
+
+-- name: tasks_due :many
+-- A page of the tasks whose deadline has passed, the longest due first.
+SELECT deadline, key, id
+FROM tasks
+WHERE deadline <= :now AND (deadline, key) > (:after, :after_key)
+ORDER BY deadline, key
+LIMIT :limit;
 
 -- name: renew_lease :one?
 -- Move the end of a lease, while the task is in the epoch that was read.
@@ -58,11 +91,11 @@ WHERE id = :id AND lease_until < :lease_until;
 INSERT INTO tasks (
     id, machine, machine_version, state, final, version, revision, digest, fields, owner, owner_root, session, epoch,
     priority, place, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until,
-    since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers, ready, wake_at
+    since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers, ready, wake_at
 ) VALUES (
     :id, :machine, :machine_version, :state, :final, :version, :revision, :digest, :fields, :owner, :owner_root, :session, :epoch,
     :priority, :place, :evidence, :contributors, :decisions, :created_by, :created_at, :updated_at, :head, :lease_until,
-    :since, :deadline, :run_at, :tags, :needs, :dedupe_key, :parent, :blocked_by, :attempts, :parked, :blockers, :ready, :wake_at
+    :since, :deadline, :run_at, :tags, :needs, :dedupe_key, :parent, :blocked_by, :attempts, :parked, :joining, :blockers, :ready, :wake_at
 )
 RETURNING key;
 
@@ -73,13 +106,20 @@ SET state = :state, final = :final, version = :version, revision = :revision, di
     owner_root = :owner_root, session = :session, epoch = :epoch, evidence = :evidence, contributors = :contributors,
     decisions = :decisions, updated_at = :updated_at, head = :head,
     lease_until = :lease_until, since = :since, deadline = :deadline, run_at = :run_at, place = :place, attempts = :attempts,
-    parked = :parked, ready = :ready, wake_at = :wake_at
+    parked = :parked, joining = :joining, ready = :ready, wake_at = :wake_at
 WHERE key = :key AND version = :expected_version AND epoch = :expected_epoch
 RETURNING version;
 
+-- name: unblock_task :one?
+-- A task waits for fewer others, only while it still is what was read.
+UPDATE tasks
+SET blockers = :blockers, ready = :ready, wake_at = :wake_at
+WHERE key = :key AND version = :version AND blockers = :expected
+RETURNING blockers;
+
 -- name: tasks_after :many
 -- Every task row in key order, for verification.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers, final, place
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers, final, place
 FROM tasks
 WHERE key > :after
 ORDER BY key
@@ -110,7 +150,7 @@ WHERE state IS NOT NULL;
 
 -- name: list_by_created_at :many
 -- A page of one state, in order of creation.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
 FROM tasks
 WHERE state = :state AND final = :final
     AND (created_at, id) > (:after, :after_id)
@@ -122,7 +162,7 @@ LIMIT :limit;
 
 -- name: list_by_updated_at :many
 -- The same, in order of the last entry.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
 FROM tasks
 WHERE state = :state AND final = :final
     AND (updated_at, id) > (:after, :after_id)
@@ -134,7 +174,7 @@ LIMIT :limit;
 
 -- name: list_by_priority :many
 -- The same, in the order in which tasks are claimed.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
 FROM tasks
 WHERE state = :state AND final = :final
     AND (place, id) > (:after, :after_id)
@@ -146,7 +186,7 @@ LIMIT :limit;
 
 -- name: list_owned :many
 -- A page of the open tasks that one owner holds. They are few, and sorted here.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
 FROM tasks
 WHERE final = 0
     AND owner = :owner

@@ -107,8 +107,14 @@ UNION ALL SELECT 'judgements' AS name, count(length(CAST(t AS text))) AS rows FR
 UNION ALL SELECT 'feed' AS name, count(length(CAST(t AS text))) AS rows FROM feed AS t
 UNION ALL SELECT 'snapshots' AS name, count(length(CAST(t AS text))) AS rows FROM snapshots AS t
 UNION ALL SELECT 'proposals' AS name, count(length(CAST(t AS text))) AS rows FROM proposals AS t
+UNION ALL SELECT 'holds' AS name, count(length(CAST(t AS text))) AS rows FROM holds AS t
+UNION ALL SELECT 'schedules' AS name, count(length(CAST(t AS text))) AS rows FROM schedules AS t
 UNION ALL SELECT 'refusals' AS name, count(length(CAST(t AS text))) AS rows FROM refusals AS t
 UNION ALL SELECT 'prunings' AS name, count(length(CAST(t AS text))) AS rows FROM prunings AS t
 UNION ALL SELECT 'pruned' AS name, count(length(CAST(t AS text))) AS rows FROM pruned AS t
+UNION ALL SELECT 'dependencies' AS name, count(length(CAST(t AS text))) AS rows FROM dependencies AS t
+UNION ALL SELECT 'settling' AS name, count(length(CAST(t AS text))) AS rows FROM settling AS t
+UNION ALL SELECT 'holds' AS name, count(length(CAST(t AS text))) AS rows FROM holds AS t
+UNION ALL SELECT 'schedules' AS name, count(length(CAST(t AS text))) AS rows FROM schedules AS t
 UNION ALL SELECT 'unfinished' AS name, count(length(CAST(t AS text))) AS rows FROM unfinished AS t
 UNION ALL SELECT 'steps' AS name, count(length(CAST(t AS text))) AS rows FROM steps AS t;

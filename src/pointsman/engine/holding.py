@@ -1,0 +1,116 @@
+"""Holds in the deciding transaction: which bear on a proposal, and the pace at which a backlog is let go; and the units of
+work that place and lift one."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from pointsman.engine.record import Chance
+from pointsman.errors import Refusal, Refused, StoreError, invalid
+from pointsman.kernel import hold as kernel
+from pointsman.kernel.case import Case
+from pointsman.kernel.definition import Definition
+from pointsman.kernel.hold import Aim, Hold, Match
+from pointsman.kernel.lease import lapses_to
+from pointsman.kernel.parking import OPERATOR
+from pointsman.kernel.rules import ANONYMOUS, Principal
+from pointsman.kernel.task import Task
+from pointsman.store import holds, machines
+from pointsman.store.database import Tx
+from pointsman.types import Instant, uuid7
+
+Holds: TypeAlias = tuple[Hold, ...]
+
+
+def borne(tx: Tx, case: Case, found: Task, known: Holds | None = None) -> Case:
+    """The case with the holds that bear on it, judged on the task as it was found, before any lapse was recorded. `known`
+    are the holds, where this unit has read them already."""
+    in_use = holds.in_use(tx) if known is None else known
+    if not in_use:
+        return case
+    aim = case.aim(found)
+    return replace(case, found=found, holds=tuple(hold for hold in at_pace(tx, in_use, aim, case.now) if kernel.matches(hold, aim)))
+
+
+def at_pace(tx: Tx, in_use: Holds, aim: Aim, now: Instant) -> Holds:
+    """Where a backlog is let go, the pace is read under a lock: others may be taking from it."""
+    releasing = {hold.id: _locked(tx, hold) for hold in kernel.releasing(in_use, aim, now)}
+    return tuple(releasing.get(hold.id, hold) for hold in in_use)
+
+
+def acquisition(definition: Definition, state: str, *, lapsed: bool, tags: Sequence[str], touched: Instant) -> Aim:
+    """Taking a task that waits, as holds look at it."""
+    there = lapses_to(definition, state) if lapsed else state
+    event = next((event.name for event in definition.events if event.acquires and event.target(there) is not None), "")
+    return Aim(definition.name, event, True, (state, there), tags, touched)
+
+
+def _locked(tx: Tx, hold: Hold) -> Hold:
+    found = holds.find(tx, hold.id)
+    assert found is not None, "a hold is kept for ever"
+    return found
+
+
+def paced(tx: Tx, case: Case) -> None:
+    """An accepted acquisition from the backlog of a hold uses up its turn."""
+    if not case.holds:
+        return
+    for hold in kernel.releasing(case.holds, case.aim(case.found), case.now):
+        if not holds.pace(tx, hold, case.now):
+            raise StoreError("store_busy", "the hold moved inside the deciding transaction; nothing was written, try again")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A hold as an operator asks for it. Without `begins` it begins now."""
+
+    match: Match
+    reason: str
+    begins: Instant | None
+    until: Instant | None
+    release_per_s: int
+
+
+def place(chance: Chance, by: Principal, wanted: Wanted, tx: Tx) -> Hold:
+    _operator(by, "place")
+    now = tx.now
+    _known(tx, wanted.match)
+    begins = now if wanted.begins is None else wanted.begins
+    if wanted.until is not None and wanted.until <= max(now, begins):
+        raise invalid(("until", "must lie ahead, and behind the beginning"))
+    made = Hold(uuid7(now, chance(74)), wanted.match, wanted.reason, begins, wanted.until, wanted.release_per_s, by.name, now)
+    holds.add(tx, made)
+    return made
+
+
+def lift(by: Principal, hold_id: str, tx: Tx) -> Hold:
+    """Lifted once; again, it is answered as it stands."""
+    _operator(by, "lift")
+    found = holds.find(tx, hold_id)
+    if found is None:
+        raise Refused(Refusal("unknown_hold", "no hold has this id"))
+    return holds.lift(tx, found, by.name, tx.now) or found
+
+
+def _operator(by: Principal, verb: str) -> None:
+    if by.name == ANONYMOUS:
+        raise invalid(("by", f"whoever would {verb} a hold has a name"))
+    if not by.has(OPERATOR):
+        raise Refused(Refusal("role_missing", f"to {verb} a hold needs role {OPERATOR}"))
+
+
+def _known(tx: Tx, match: Match) -> None:
+    """What is misspelled would stop nothing, and nobody would notice."""
+    published = [row.definition for row in machines.every(tx)]
+    if match.machine is not None and all(item.name != match.machine for item in published):
+        raise Refused(Refusal("unknown_machine", "no such machine was published here"))
+    meant = [item for item in published if match.machine in (None, item.name)]
+    if found := list(_strangers(meant, match)):
+        raise invalid(*found)
+
+
+def _strangers(meant: Iterable[Definition], match: Match) -> Iterable[tuple[str, str]]:
+    for name, known in (("event", [item.event for item in meant]), ("state", [item.state for item in meant])):
+        word: Any = getattr(match, name)
+        if word is not None and not any(word in names for names in known):
+            yield f"match.{name}", f"no published machine that it means has such {'an event' if name == 'event' else 'a state'}"

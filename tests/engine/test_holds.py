@@ -1,0 +1,336 @@
+"""Holds: an operator stops what matches, for a while and a reason; what waited is let go at a rate."""
+
+from collections.abc import Iterator
+from functools import partial
+from threading import Event as Signal
+from threading import Thread
+
+import pytest
+
+from pointsman import Event, Machine, Pointsman, Principal, Refused, State, Task, hours, minutes, owner, seconds
+from pointsman.engine import propose as units
+from pointsman.engine.steps import durable
+from pointsman.kernel.hold import Hold
+from pointsman.kernel.terms import Terms
+from pointsman.store import holds, tasks
+from pointsman.store.database import Tx
+from pointsman.testing import FakeClock
+from pointsman.types import SECOND, iso
+
+OPERATOR = Principal("olga", kind="person", roles=frozenset({"operator"}))
+
+
+class Job(Machine, name="job"):
+    open = State(initial=True)
+    work = State(lease=minutes(1))
+    done = State(final=True)
+    failed = State(final=True, outcome="failed")
+    take = Event(open >> work, acquires=True)
+    finish = Event(work >> done, by=owner)
+    drop = Event((open | work) >> failed)
+
+
+class Other(Machine, name="other"):
+    open = State(initial=True)
+    work = State(lease=minutes(1))
+    failed = State(final=True, outcome="failed")
+    take = Event(open >> work, acquires=True)
+    drop = Event((open | work) >> failed)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def pm(url: str, clock: FakeClock) -> Iterator[Pointsman]:
+    with Pointsman(url, [Job, Other], clock=clock) as opened:
+        yield opened
+        assert opened.verify().ok
+
+
+def made(pm: Pointsman, *tags: str, machine: str = "job") -> Task:
+    deciding = pm.deciding("ann", None, None, {})
+    return pm.drive(durable(partial(units.create, deciding, machine, {}, Terms(tags=tags)))).task
+
+
+def held(pm: Pointsman, match: dict[str, str], **said: object) -> Hold:
+    return pm.hold(match, by=OPERATOR, reason="the provider is down", **said)  # pyright: ignore[reportArgumentType]
+
+
+def refusal(pm: Pointsman, task: Task, event: str = "take", **members: object) -> Refused:
+    with pytest.raises(Refused) as refused:
+        pm.propose(task.id, event, by="w", **members)  # pyright: ignore[reportArgumentType]
+    return refused.value
+
+
+MATCHES = [
+    {"machine": "job"},
+    {"event": "take"},
+    {"state": "open"},
+    {"tag": "gpu"},
+    {"machine": "job", "event": "take", "state": "open", "tag": "gpu"},
+]
+
+
+@pytest.mark.parametrize("match", MATCHES)
+def test_a_hold_stops_what_fits_all_its_members(pm: Pointsman, match: dict[str, str]) -> None:
+    task = made(pm, "gpu")
+    hold = held(pm, match)
+    no = refusal(pm, task)
+    assert (no.code, no.recorded, no.version) == ("held", False, 1)
+    assert no.refusal.extra == {"hold": hold.id, "reason": "the provider is down", "until": None}
+    with pytest.raises(Refused, match="held until an operator lifts it: the provider is down"):
+        pm.claim("job", by="w", id=task.id)
+    with pytest.raises(Refused, match="held"):
+        pm.propose(task.id, "take", by="w", dry_run=True)
+    assert pm.claim("job", by="w") is None
+    assert pm.get(task.id) == task
+
+
+@pytest.mark.parametrize(
+    "match", [{"machine": "other"}, {"event": "finish"}, {"state": "work"}, {"tag": "gp"}, {"machine": "job", "tag": "cpu"}]
+)
+def test_and_nothing_else(pm: Pointsman, match: dict[str, str]) -> None:
+    task = made(pm, "gpu")
+    held(pm, match)
+    assert pm.propose(task.id, "take", by="w").state == "work"
+
+
+def test_it_stops_only_events(pm: Pointsman) -> None:
+    task = made(pm)
+    task = pm.propose(task.id, "take", by="w")
+    held(pm, {"machine": "job"})
+    assert refusal(pm, task, "finish", epoch=task.epoch).code == "held"
+    pm.renew(task.id, by="w", epoch=task.epoch)
+    assert pm.release(task.id, by="w", epoch=task.epoch).state == "open"
+
+
+def test_rights_and_state_speak_first_and_guards_after(pm: Pointsman) -> None:
+    task = made(pm)
+    held(pm, {"machine": "job"})
+    assert refusal(pm, task, "finish", epoch=0).code == "wrong_state"
+
+
+def test_a_hold_has_its_time(pm: Pointsman, clock: FakeClock) -> None:
+    task = made(pm)
+    hold = held(pm, {"machine": "job"}, start=clock.now + minutes(10), until=clock.now + minutes(20))
+    pm.propose(task.id, "take", by="w", dry_run=True)
+    clock.advance(minutes(10))
+    no = refusal(pm, task)
+    assert hold.until is not None
+    assert (no.refusal.extra["until"], no.refusal.extra["retry_after_s"]) == (iso(hold.until), 600)
+    clock.advance(minutes(10))
+    assert pm.propose(task.id, "take", by="w").state == "work"
+
+
+def test_of_several_the_longest_is_told(pm: Pointsman, clock: FakeClock) -> None:
+    task = made(pm)
+    held(pm, {"machine": "job"}, until=clock.now + minutes(1))
+    longest = held(pm, {"event": "take"})
+    held(pm, {"state": "open"}, until=clock.now + minutes(5))
+    assert refusal(pm, task).refusal.extra["hold"] == longest.id
+
+
+def test_claim_next_passes_over_what_is_held(pm: Pointsman, clock: FakeClock) -> None:
+    for _ in range(3):
+        made(pm, "gpu")
+    free, lapsing = made(pm), made(pm, "gpu")
+    pm.claim("job", by="x", id=lapsing.id)
+    held(pm, {"tag": "gpu"})
+    clock.advance(minutes(2))
+    task = pm.claim("job", by="w")
+    assert task is not None
+    assert task.id == free.id
+    assert pm.claim("job", by="w") is None
+    assert pm.get(lapsing.id).owner == "x"
+    other = made(pm, machine="other")
+    taken = pm.claim("other", by="w")
+    assert taken is not None
+    assert taken.id == other.id
+
+
+@pytest.mark.parametrize("state", ["open", "work"])
+def test_a_lapsed_task_is_held_where_it_is_and_where_it_goes(pm: Pointsman, clock: FakeClock, state: str) -> None:
+    task = pm.propose(made(pm).id, "take", by="x")
+    clock.advance(minutes(2))
+    held(pm, {"state": state})
+    assert pm.claim("job", by="w") is None
+    with pytest.raises(Refused, match="held"):
+        pm.claim("job", by="w", id=task.id)
+    assert [entry.event for entry in pm.history(task.id)] == ["create", "take"]
+
+
+def test_lifting_needs_an_operator_and_is_done_once(pm: Pointsman, clock: FakeClock) -> None:
+    worker = Principal("w", roles=frozenset())
+    with pytest.raises(Refused) as refused:
+        pm.hold({"machine": "job"}, by=worker, reason="mine")
+    assert refused.value.code == "role_missing"
+    hold = held(pm, {"machine": "job"})
+    with pytest.raises(Refused) as refused:
+        pm.lift(hold.id, by=worker)
+    assert refused.value.code == "role_missing"
+    clock.advance(minutes(1))
+    lifted = pm.lift(hold.id, by=OPERATOR)
+    assert (lifted.lifted_by, lifted.lifted_at, lifted.placed_by) == ("olga", clock.now, "olga")
+    clock.advance(minutes(1))
+    assert pm.lift(hold.id, by=OPERATOR) == lifted
+    assert pm.holds() == [lifted]
+    for unknown in ("01890000-0000-7000-8000-000000000000", "x"):
+        with pytest.raises(Refused) as refused:
+            pm.lift(unknown, by=OPERATOR)
+        assert refused.value.code == "unknown_hold"
+
+
+BAD = [
+    ({"match": {}}, "match"),
+    ({"match": {"machine": "job", "owner": "w"}}, "match"),
+    ({"match": {"machine": 5}}, "match.machine"),
+    ({"match": {"event": "fly"}}, "match.event"),
+    ({"match": {"machine": "other", "event": "finish"}}, "match.event"),
+    ({"match": {"state": "opne"}}, "match.state"),
+    ({"match": {"tag": " "}}, "match.tag"),
+    ({"match": {"tag": "a\0b"}}, "match.tag"),
+    ({"match": []}, "match"),
+    ({"reason": " "}, "reason"),
+    ({"reason": "x" * 1_001}, "reason"),
+    ({"reason": "a\0"}, "reason"),
+    ({"reason": "\ud800"}, "reason"),
+    ({"until": 5}, "until"),
+    ({"until": True}, "until"),
+    ({"start": -1}, "from"),
+    ({"start": 2**62, "until": 2**62}, "from"),
+    ({"release_per_s": 0}, "release_per_s"),
+    ({"release_per_s": 10_001}, "release_per_s"),
+    ({"release_per_s": 2.5}, "release_per_s"),
+]
+
+
+@pytest.mark.parametrize(("said", "path"), BAD)
+def test_what_does_not_fit_places_no_hold(pm: Pointsman, said: dict[str, object], path: str) -> None:
+    asked = {"match": {"machine": "job"}, "reason": "because", **said}
+    with pytest.raises(Refused) as refused:
+        pm.hold(asked.pop("match"), by=OPERATOR, **asked)  # pyright: ignore[reportArgumentType]
+    assert refused.value.code == "invalid"
+    assert path in [item["path"] for item in refused.value.failed]
+    assert pm.holds() == []
+
+
+def test_a_hold_on_an_unknown_machine_is_no_hold(pm: Pointsman) -> None:
+    with pytest.raises(Refused) as refused:
+        held(pm, {"machine": "jobs"})
+    assert refused.value.code == "unknown_machine"
+
+
+# ── what waited is let go at a rate ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_backlog_is_let_go_one_by_one(pm: Pointsman, clock: FakeClock) -> None:
+    waiting = [made(pm) for _ in range(4)]
+    hold = held(pm, {"event": "take"}, release_per_s=4)
+    clock.advance(hours(1))
+    pm.lift(hold.id, by=OPERATOR)
+    clock.advance(1)
+    younger = made(pm)
+    assert _claimed(pm) == waiting[0].id
+    assert _claimed(pm) == younger.id
+    assert _claimed(pm) is None
+    no = refusal(pm, waiting[1])
+    assert (no.code, no.refusal.extra["hold"], no.refusal.extra["retry_after_s"]) == ("held", hold.id, 1)
+    assert "at most 4 a second" in no.detail
+    clock.advance(SECOND // 4 - 1)
+    assert _claimed(pm) is None
+    clock.advance(1)
+    assert pm.claim("job", by="w", id=waiting[2].id) is not None
+    assert refusal(pm, waiting[1]).code == "held"
+    assert pm.propose(waiting[1].id, "drop", by="w").state == "failed"
+
+
+def _claimed(pm: Pointsman) -> str | None:
+    task = pm.claim("job", by="w")
+    return None if task is None else task.id
+
+
+def test_what_came_from_a_backlog_goes_on_at_once(pm: Pointsman, clock: FakeClock) -> None:
+    made(pm)
+    hold = held(pm, {"machine": "job"}, release_per_s=1)
+    clock.advance(1)
+    pm.lift(hold.id, by=OPERATOR)
+    task = pm.claim("job", by="w")
+    assert task is not None
+    back = pm.release(task.id, by="w", epoch=task.epoch)
+    again = pm.claim("job", by="w", id=back.id)
+    assert again is not None
+    assert pm.propose(again.id, "finish", by="w", epoch=again.epoch).state == "done"
+
+
+def test_a_hold_that_never_began_lets_go_of_nothing(pm: Pointsman, clock: FakeClock) -> None:
+    for _ in range(2):
+        made(pm)
+    pm.lift(held(pm, {"machine": "job"}, start=clock.now + hours(1), release_per_s=1).id, by=OPERATOR)
+    assert _claimed(pm)
+    assert _claimed(pm)
+
+
+def test_a_lapsed_task_of_the_backlog_waits_for_its_turn(pm: Pointsman, clock: FakeClock) -> None:
+    for _ in range(2):
+        pm.propose(made(pm).id, "take", by="x")
+    hold = held(pm, {"machine": "job"}, release_per_s=1)
+    clock.advance(minutes(2))
+    pm.lift(hold.id, by=OPERATOR)
+    assert _claimed(pm)
+    assert _claimed(pm) is None
+    clock.advance(seconds(2))
+    assert _claimed(pm)
+
+
+def test_an_ended_hold_that_nobody_needs_is_not_read(pm: Pointsman, clock: FakeClock) -> None:
+    made(pm)
+    hold = held(pm, {"machine": "job"})
+    clock.advance(1)
+    pm.lift(hold.id, by=OPERATOR)
+    assert len(pm.engine.db.read(holds.in_use)) == 1
+    clock.advance(minutes(30))
+    assert _claimed(pm)
+    clock.advance(minutes(59))
+    assert len(pm.engine.db.read(holds.in_use)) == 1
+    clock.advance(minutes(2))
+    assert pm.engine.db.read(holds.in_use) == ()
+    assert len(pm.holds()) == 1
+
+
+def test_the_rate_is_a_setting(url: str, clock: FakeClock) -> None:
+    with Pointsman(url, [Job], clock=clock, release_per_s=7) as pm:
+        assert held(pm, {"machine": "job"}).release_per_s == 7
+    with pytest.raises(Refused):
+        Pointsman(url, [Job], clock=clock, release_per_s=0)
+
+
+def test_one_that_somebody_decides_on_is_waited_for_when_all_else_is_held(request: pytest.FixtureRequest, clock: FakeClock) -> None:
+    """On PostgreSQL rows are locked one by one: who holds one may yet give it back."""
+    url = request.getfixturevalue("postgres").empty()
+    locked, go, taken = Signal(), Signal(), list[Task | None]()
+
+    def probe(point: str) -> None:
+        if point == "before:find_task" and locked.is_set():
+            go.set()
+
+    with Pointsman(url, [Job], clock=clock, probe=probe) as pm:
+        made(pm, "gpu")
+        free = made(pm)
+        held(pm, {"tag": "gpu"})
+
+        def unit(tx: Tx) -> None:
+            tasks.find(tx, free.id)
+            locked.set()
+            go.wait(30)
+            raise ValueError("given back")
+
+        rival = pm.engine.db.submit(unit)
+        locked.wait(30)
+        claimer = Thread(target=lambda: taken.append(pm.claim("job", by="w")))
+        claimer.start()
+        claimer.join(30)
+        assert isinstance(rival.exception(30), ValueError)
+        assert [task and task.id for task in taken] == [free.id]

@@ -1,0 +1,106 @@
+"""P14: a timer never fires early, is never lost, fires once per due moment; after downtime late, once."""
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from threading import Barrier, Thread
+
+import pytest
+
+from pointsman import Pointsman, hours, minutes
+from pointsman.engine.timers import Deadlines, Schedules
+from pointsman.kernel.deadline import KIND
+from pointsman.testing import FakeClock
+from promises import firing
+from promises.firing import HOUR, START, Timed
+
+
+def _fired(pm: Pointsman) -> Counter[str]:
+    """How often each deadline has fired, by task."""
+    return Counter(entry.task for entry in pm.history(n=1_000) if entry.kind == KIND)
+
+
+def _moments(pm: Pointsman) -> list[str]:
+    """The due moments for which there is a task."""
+    return sorted(key for task in pm.list(limit=1_000) if (key := task.dedupe_key))
+
+
+def test_servers_killed_at_each_point_and_two_that_come_after(url: str) -> None:
+    Pointsman(url, [Timed], clock=FakeClock(START)).close()
+    done = subprocess.run([sys.executable, firing.__file__, url], capture_output=True, text=True, check=False, timeout=900)
+    assert done.returncode == 0, done.stderr[-2000:]
+    passed = done.stdout.splitlines()
+    assert {"before:advance_task", "before:move_schedule", "commit.before", "commit.after"} <= set(passed)
+    with Pointsman(url, [Timed], clock=FakeClock(START)) as pm:
+        assert pm.verify().ok
+        tasks = pm.list(limit=1_000)
+        due = [task.id for task in tasks if task.state == "due"]
+        assert len(due) == len(passed) + 1
+        assert _fired(pm) == Counter(due)
+        moments = _moments(pm)
+        assert len(moments) == len(set(moments)) == len(passed) + 1
+        assert all(entry.at >= START + HOUR for entry in pm.history(n=1_000) if entry.kind == KIND)
+
+
+Move = Callable[[FakeClock], None]
+AROUND: list[tuple[str, int]] = [
+    ("forward and back", hours(3)),
+    ("back", -hours(6)),
+    ("back and forward", hours(9)),
+]
+
+
+def test_a_clock_moved_both_ways_fires_nothing_twice(url: str) -> None:
+    clock = FakeClock(START)
+    with Pointsman(url, [Timed], clock=clock) as pm:
+        Schedules(pm.engine).run_once()
+        task = pm.propose(pm.create("timed", {}, by="ann").id, "begin", by="ann")
+        for _, by in AROUND:
+            clock.advance(by)
+            with Pointsman(url, [Timed], clock=clock) as other:
+                for duty in (Deadlines(other.engine), Schedules(other.engine), Deadlines(pm.engine), Schedules(pm.engine)):
+                    duty.run_once()
+        assert _fired(pm) == Counter([task.id])
+        assert _moments(pm) == [f"schedule:hourly:2026-01-01T0{hour}:00:00.000000Z" for hour in (1, 4)]
+
+
+def test_nothing_fires_early_by_the_clock_of_whoever_fires(url: str) -> None:
+    """A server whose clock runs ahead sees the task due; one whose clock does not leaves it."""
+    with Pointsman(url, [Timed], clock=FakeClock(START)) as pm:
+        Schedules(pm.engine).run_once()
+        pm.propose(pm.create("timed", {}, by="ann").id, "begin", by="ann")
+        for short, expected in ((1, 0), (0, 0), (-2, 1)):
+            with Pointsman(url, [Timed], clock=FakeClock(START + minutes(30) - short)) as other:
+                Deadlines(other.engine).run_once()
+                assert sum(_fired(pm).values()) == expected
+        assert _moments(pm) == []
+
+
+@pytest.mark.parametrize("duty", [Deadlines, Schedules])
+def test_many_servers_at_one_moment(url: str, duty: type[Deadlines] | type[Schedules]) -> None:
+    clock, servers = FakeClock(START), 4
+    with Pointsman(url, [Timed], clock=clock) as pm:
+        Schedules(pm.engine).run_once()
+        due = [pm.propose(pm.create("timed", {}, by="ann").id, "begin", by="ann").id for _ in range(5)]
+        clock.advance(HOUR)
+        barrier, failed = Barrier(servers), list[BaseException]()
+        threads = [Thread(target=partial(_at_once, url, clock, duty, barrier, failed)) for _ in range(servers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        assert (_fired(pm), _moments(pm)) == (
+            (Counter(due), []) if duty is Deadlines else (Counter(), ["schedule:hourly:2026-01-01T01:00:00.000000Z"])
+        )
+
+
+def _at_once(url: str, clock: FakeClock, duty: type[Deadlines] | type[Schedules], barrier: Barrier, failed: list[BaseException]) -> None:
+    try:
+        with Pointsman(url, [Timed], clock=clock) as server:
+            barrier.wait(30)
+            duty(server.engine).run_once()
+    except BaseException as error:  # noqa: BLE001 - told to the test
+        failed.append(error)
