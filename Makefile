@@ -34,8 +34,8 @@ format: setup-dev  ## put the code into its one format
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --quiet --fix .
 
-bench: setup-dev  ## figures beside floors measured in the same run (QUICK=1 for a short one)
-	@$(BIN)/python -m bench $(if $(QUICK),--quick)
+bench: setup-dev  ## figures beside floors measured in the same run (QUICK=1 for a short one, DB=postgresql://… for that server)
+	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(DB),--db "$(DB)")
 
 .venv/.peers: tools/peers.sh .venv/.dev
 	@echo 'Installing the peers (once)…' >&2

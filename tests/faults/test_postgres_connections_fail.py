@@ -77,6 +77,22 @@ def test_a_lost_answer_to_commit_is_settled_by_key(through: str, proxy: Proxy) -
         assert pm.verify().ok
 
 
+@pytest.mark.parametrize("heard", [1, 150, 400, 700, 1000, 1300, 1600, 1900, 2200, 2500, 3000, 60_000])
+def test_a_last_word_that_the_server_hears_in_part_changes_once_or_not_at_all_and_is_settled(
+    through: str, proxy: Proxy, heard: int
+) -> None:
+    """A transition is told in two words: what is asked before the decision, and all that is written, with its COMMIT."""
+    with Pointsman(through) as pm:
+        task = support.drafting(pm)
+        again = pm.propose(task.id, "start_draft", by=support.OWNER, epoch=task.epoch)
+        proxy.shorten(words=1, heard=heard)
+        answer = pm.propose(task.id, "start_draft", by=support.OWNER, epoch=task.epoch)
+        assert proxy.heard() is None, "it was broken off"
+        assert answer.version == again.version + 1
+        assert pm.get(task.id).version == answer.version
+        assert pm.verify().ok
+
+
 @pytest.mark.parametrize("verb", ["create", "claim"])
 def test_a_lost_answer_to_a_commit_of_any_verb_changes_once(through: str, proxy: Proxy, verb: str) -> None:
     armed = Armed("commit.before")

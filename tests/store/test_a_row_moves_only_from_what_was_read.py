@@ -6,15 +6,20 @@ from pathlib import Path
 
 import pytest
 
+import databases
 import support
 from pointsman import Pointsman
+from pointsman.errors import StoreError
 from pointsman.store import tasks
+from pointsman.store.database import Tx
 from pointsman.store.tasks import Stored
 
+LATE = 2**60
 
-@pytest.fixture
-def pm(tmp_path: Path) -> Iterator[Pointsman]:
-    with Pointsman(f"sqlite:///{tmp_path}/work.db") as opened:
+
+@pytest.fixture(params=databases.STORES)
+def pm(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pointsman]:
+    with Pointsman(databases.empty(request.param, tmp_path, request)) as opened:
         yield opened
 
 
@@ -25,16 +30,25 @@ def row(pm: Pointsman, task_id: str) -> Stored:
 
 
 @pytest.mark.parametrize("old", [{"version": 1}, {"epoch": 0}, {"version": 1, "epoch": 0}, {"version": 3}, {"epoch": 2}])
-def test_a_write_from_another_version_or_epoch_changes_nothing(pm: Pointsman, old: dict[str, int]) -> None:
+def test_a_write_from_another_version_or_epoch_undoes_its_whole_unit(pm: Pointsman, old: dict[str, int]) -> None:
+    """Also what came before it, and what was sent with it."""
     current = row(pm, support.claimed(pm).id)
     read = replace(current, task=replace(current.task, **old))
     moved = replace(current.task, state="drafting", version=current.task.version + 1)
-    assert pm.engine.db.run(lambda tx: tasks.advance(tx, read, moved, final=False, head="0" * 64, lane=None)) is False
+
+    def unit(tx: Tx) -> None:
+        tasks.prolong(tx, current.task.id, LATE)
+        tasks.advance(tx, read, moved, final=False, head="0" * 64, lane=None)
+        tasks.prolong(tx, current.task.id, LATE)
+
+    with pytest.raises(StoreError, match="what was read moved") as told:
+        pm.engine.db.run(unit)
+    assert (told.value.code, told.value.outcome) == ("store_busy", "not_done")
     assert row(pm, current.task.id) == current
 
 
 def test_a_write_from_what_stands_there_is_made(pm: Pointsman) -> None:
     current = row(pm, support.claimed(pm).id)
     moved = replace(current.task, state="drafting", version=current.task.version + 1)
-    assert pm.engine.db.run(lambda tx: tasks.advance(tx, current, moved, final=False, head="0" * 64, lane=None)) is True
+    pm.engine.db.run(lambda tx: tasks.advance(tx, current, moved, final=False, head="0" * 64, lane=None))
     assert row(pm, current.task.id).task == moved

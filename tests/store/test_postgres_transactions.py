@@ -11,7 +11,7 @@ import pytest
 from databases import PostgresServer
 from pointsman.errors import StoreError
 from pointsman.store import postgres_errors, statements
-from pointsman.store.connect import SQL
+from pointsman.store.connect import SERVER_SQL, SQL
 from pointsman.store.database import Tx
 from pointsman.store.postgres import Postgres
 from pointsman.store.postgres_statements import for_reading, for_writing
@@ -19,6 +19,7 @@ from pointsman.store.postgres_units import RUNS
 from store.notes import add, open_postgres_notes, texts
 
 PATIENCE_S = 20
+ASKED = statements.load(SERVER_SQL, "postgres")
 
 
 @pytest.fixture
@@ -92,6 +93,14 @@ def test_the_clock_is_read_anew_after_another_wait(notes: Postgres, postgres: Po
         assert before < last < after
 
 
+def test_of_two_rows_that_are_waited_for_the_clock_is_read_after_the_second(notes: Postgres, postgres: PostgresServer) -> None:
+    with Holder(notes, 2) as holder:
+        waiting = notes.submit(lambda tx: (tx("hold_note", id=1), tx("hold_note", id=2), tx.now)[2])
+        _until(lambda: _waits_for_a_lock(postgres))
+        last = holder.let_go()
+        assert waiting.result(PATIENCE_S) > last
+
+
 def test_time_is_read_once_in_a_unit(notes: Postgres) -> None:
     first, second = notes.run(lambda tx: (tx.now, (tx("nap", seconds=0), tx.now)[1]))
     assert first == second
@@ -116,6 +125,7 @@ def test_a_key_that_somebody_inserts_meanwhile_makes_the_unit_run_again(notes: P
 
     def first(tx: Tx) -> None:
         tx("put_note", id=9, text="first")
+        assert tx("find_note", text="first") is not None, "it is there before the other looks"
         entered.set()
         assert leave.wait(PATIENCE_S)
 
@@ -166,8 +176,9 @@ def test_two_units_in_a_deadlock_both_come_to_their_end(notes: Postgres) -> None
 def test_a_unit_that_goes_on_after_an_error_commits_nothing(notes: Postgres) -> None:
     def hides_it(tx: Tx) -> str:
         tx("put_note", id=7, text="lost")
+        tx("put_note", id=1, text="taken")
         with pytest.raises(psycopg.Error):
-            tx("put_note", id=1, text="taken")
+            tx("notes")
         return "all is well"
 
     with pytest.raises(StoreError, match="an error had ended the transaction") as told:
@@ -198,7 +209,7 @@ def test_queued_units_are_finished_before_the_end_and_later_ones_refused(notes: 
 def test_every_statement_is_one_that_postgresql_understands(postgres: PostgresServer, prepared: psycopg.Connection, name: str) -> None:
     """Each is prepared, for writing and for reading, with the types left to PostgreSQL as they are when values are null."""
     loaded = statements.load(SQL, "postgres")
-    for spelled in (for_writing(loaded)[name], for_reading(loaded)[name]):
+    for spelled in (for_writing(loaded, ASKED)[name], for_reading(loaded)[name]):
         prepared.execute(b"PREPARE tried AS " + spelled.sql)
         prepared.execute(b"DEALLOCATE tried")
 
@@ -211,9 +222,9 @@ def prepared(postgres: PostgresServer) -> Iterator[psycopg.Connection]:
 
 def test_what_locks_is_marked_once_for_both_databases() -> None:
     loaded = statements.load(SQL, "postgres")
-    locking = {name for name, spelled in for_writing(loaded).items() if b"FOR NO KEY UPDATE" in spelled.sql}
+    locking = {name for name, spelled in for_writing(loaded, ASKED).items() if b"FOR NO KEY UPDATE" in spelled.sql}
     assert locking == {
-        *("find_task", "find_hold", "find_schedule", "uses_ended"),
+        *("find_task", "find_hold", "find_schedule", "uses_ended", "due_dependents", "open_children"),
         *(f"{name}{end}" for name in ("wake", "next_in_lane") for end in ("", "_at_last")),
     }
     assert not any(b"FOR NO KEY UPDATE" in spelled.sql for spelled in for_reading(loaded).values())

@@ -5,15 +5,22 @@ from math import isfinite
 from threading import Lock
 from typing import Any, NoReturn
 
+from pointsman.errors import StoreError
 from pointsman.store.database import Row
 from pointsman.types import Instant
 
 PLAIN = frozenset({int, str, bytes, type(None)})
 """What a parameter may be, exactly: SQLite would take True for 1. A float may be bound too, but not NaN: it would become NULL."""
+MOVED = "what was read moved inside the transaction; nothing was written, try again"
 
 
 def _none(name: str, rows: list[Row]) -> None:
     return None
+
+
+def _sure(name: str, rows: list[Row]) -> None:
+    if not rows:
+        raise StoreError("store_busy", MOVED)
 
 
 def _one(name: str, rows: list[Row]) -> Row:
@@ -30,7 +37,13 @@ def _many(name: str, rows: list[Row]) -> list[Row]:
     return rows
 
 
-ANSWERS: Mapping[str, Callable[[str, list[Row]], Any]] = {":none": _none, ":one": _one, ":one?": _one_or_none, ":many": _many}
+ANSWERS: Mapping[str, Callable[[str, list[Row]], Any]] = {
+    ":none": _none,
+    ":sure": _sure,
+    ":one": _one,
+    ":one?": _one_or_none,
+    ":many": _many,
+}
 
 
 class RisingClock:

@@ -35,8 +35,9 @@ class Tx(Protocol):
         ...
 
     def __call__(self, statement: str, /, **parameters: Any) -> Any:
-        """Run a named statement. Its shape says what comes back: `:none` None, `:one` a row (its absence is a
-        LookupError), `:one?` a row or None, `:many` a list of rows."""
+        """Run a named statement. Its shape says what comes back: `:none` and `:sure` None, `:one` a row (its absence is a
+        LookupError), `:one?` a row or None, `:many` a list of rows. Where a `:sure` statement finds nothing, the whole unit
+        ends in a StoreError `store_busy`, at once or at its COMMIT."""
         ...
 
 

@@ -33,10 +33,11 @@ def recorded(row: Row) -> Recorded:
 
 def append(tx: Tx, task_key: int, link: Link, hash_: str, nonce: str, body: str) -> None:
     """Write one entry and its payload. A second entry for the same version breaks the table's key."""
-    key = tx("add_entry", **link._asdict() | {"task": task_key}, hash=hash_)[0]
-    tx("add_payload", entry=key, nonce=nonce, body=body)
+    tx("add_entry", **dict(zip(_COVERED, link[1:], strict=True)), task=task_key, hash=hash_)
+    tx("add_payload", task=task_key, version=link.version, nonce=nonce, body=body)
 
 
+_COVERED = Link._fields[1:]
 LAST = 2**63 - 1
 WINDOW = 10_000
 

@@ -50,9 +50,9 @@ def open_postgres(
     """The database at `url`, brought to the newest `schema`; `create` lets it be made where nothing of ours is.
 
     A database that is not ours, and a server that does not keep what it acknowledges, is a StoreError."""
-    server = locate(url, patience, for_writing(asked))
+    server = locate(url, patience, for_writing(asked, asked))
     postgres_schema.migrate(server, schema, create, probe or unwatched)
-    return Postgres(server, statements, size, None if clock is None else RisingClock(clock), probe)
+    return Postgres(server, statements, asked, size, None if clock is None else RisingClock(clock), probe)
 
 
 class Postgres:
@@ -62,6 +62,7 @@ class Postgres:
         self,
         server: Server,
         statements: Mapping[str, Statement],
+        asked: Mapping[str, Statement],
         size: int,
         clock: Callable[[], Instant] | None,
         probe: Probe | None,
@@ -69,7 +70,8 @@ class Postgres:
         self._server = server
         self._pool = Pool(server, size)
         self._units = Units(server, self._pool, clock, probe)
-        self._writing, self._reading = writing(for_writing(statements)), reading(for_reading(statements))
+        self._writing = writing(for_writing(statements, asked), server.asked)
+        self._reading = reading(for_reading(statements), server.asked)
         self._threads = ThreadPoolExecutor(size, "pointsman-postgres")
         self._inside = local()
         self._relay = Relay(server)

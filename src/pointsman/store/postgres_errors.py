@@ -5,12 +5,14 @@ from collections.abc import Mapping
 import psycopg
 
 from pointsman.errors import StoreError
+from pointsman.store.binding import MOVED
 
 AGAIN = frozenset({"40001", "40P01", "23505"})
 """The unit met another one, and finds out how it ended by running again: a serialization failure, a deadlock, or a key
 (of an idempotency record, of an entry) that somebody inserted meanwhile."""
 
 BUSY: Mapping[str, str] = {
+    "22012": MOVED,
     "40001": "it kept meeting other transactions",
     "40P01": "it kept meeting other transactions",
     "53300": "it has no connection to spare",

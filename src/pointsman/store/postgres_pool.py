@@ -8,31 +8,29 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from threading import BoundedSemaphore
 
-import psycopg
-from psycopg.pq import TransactionStatus
-
 from pointsman.store.postgres_errors import busy, unavailable
-from pointsman.store.postgres_server import Server, Session
+from pointsman.store.postgres_server import Server
+from pointsman.store.postgres_wire import Wire
 
 
 class Pool:
     def __init__(self, server: Server, size: int):
         self._server = server
         self._room = BoundedSemaphore(size)
-        self._idle: deque[Session] = deque()
+        self._idle: deque[Wire] = deque()
         self._open = True
 
     @contextmanager
-    def lend(self) -> Generator[Session]:
+    def lend(self) -> Generator[Wire]:
         """A session in no transaction; it comes back in none, or is closed."""
         if not self._room.acquire(timeout=self._server.patience.connection_s):
             raise busy(self._server.url, "all connections of this process are in use")
         try:
-            session = self._take()
+            wire = self._take()
             try:
-                yield session
+                yield wire
             finally:
-                self._give(session)
+                self._give(wire)
         finally:
             self._room.release()
 
@@ -47,23 +45,15 @@ class Pool:
         self._open = False
         self.forget()
 
-    def _take(self) -> Session:
+    def _take(self) -> Wire:
         if not self._open:
             raise unavailable(self._server.url, "it is closed")
         with suppress(IndexError):
             return self._idle.pop()
-        return self._server.connect()
+        return Wire(self._server.connect())
 
-    def _give(self, session: Session) -> None:
-        if self._clean(session) and self._open:
-            self._idle.append(session)
+    def _give(self, wire: Wire) -> None:
+        if wire.clean() and self._open:
+            self._idle.append(wire)
         else:
-            session.close()
-
-    def _clean(self, session: Session) -> bool:
-        """Roll back what was left; a session that cannot be cleaned is not used again."""
-        state = session.info.transaction_status
-        if state in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
-            with suppress(psycopg.Error):
-                session.execute("ROLLBACK")
-        return not session.closed and session.info.transaction_status == TransactionStatus.IDLE
+            wire.close()

@@ -12,8 +12,6 @@ from urllib.parse import quote
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.types.numeric import Int8Dumper
-from psycopg.types.string import StrDumper
 
 from pointsman.errors import StoreError
 from pointsman.store.database import Row
@@ -76,9 +74,7 @@ class Server:
     def connect(self) -> Session:
         """A session with its deadlines set, on a server that keeps what it acknowledges; or a StoreError."""
         try:
-            session = Session.connect(
-                self.conninfo, autocommit=True, cursor_factory=psycopg.RawCursor[Row], client_encoding="UTF8", prepare_threshold=3
-            )
+            session = Session.connect(self.conninfo, autocommit=True, cursor_factory=psycopg.RawCursor[Row], client_encoding="UTF8")
         except psycopg.Error as error:
             raise fault(error, self.url) or unavailable(self.url, "it cannot be connected to") from error
         try:
@@ -98,8 +94,6 @@ class Server:
         return cursor.fetchall() if cursor.description else []
 
     def _settle(self, session: Session) -> None:
-        session.adapters.register_dumper(int, Int8Dumper)
-        session.adapters.register_dumper(str, StrDumper)
         session.add_notice_handler(session.note)
         waits = {"statement_ms": self.patience.statement_s, "lock_ms": self.patience.lock_s, "idle_ms": self.patience.idle_s}
         found = self.ask(session, "settle_session", **{name: str(round(1000 * s)) for name, s in waits.items()})[0]

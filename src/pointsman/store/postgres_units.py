@@ -10,28 +10,26 @@ The law of a unit:
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import psycopg
-from psycopg import Cursor
-from psycopg.pq import TransactionStatus
 
 from pointsman.errors import StoreError
 from pointsman.store.database import Probe, Row, Tx
 from pointsman.store.postgres_errors import AGAIN, fault, lost, unavailable
 from pointsman.store.postgres_pool import Pool
-from pointsman.store.postgres_server import Server, Session
+from pointsman.store.postgres_server import Server
 from pointsman.store.postgres_statements import Spelled
 from pointsman.store.postgres_tx import ProbedTransaction, Transaction
+from pointsman.store.postgres_values import Bound, bind
+from pointsman.store.postgres_wire import Wire
 from pointsman.types import Instant
 
 T = TypeVar("T")
 
 RUNS = 8
 POINTS = ("transaction.begun", "unit.begun", "unit.done", "commit.before", "commit.after")
-_UNFINISHED = (TransactionStatus.INTRANS, TransactionStatus.ACTIVE)
 
 
 class Again(Exception):
@@ -46,25 +44,35 @@ class Again(Exception):
 class Kind:
     """How a unit begins, how it asks for the time, what it may say, and whether it commits."""
 
-    begin: bytes
-    clock: str
+    begin: Bound
+    clock: Bound
     statements: Mapping[str, Spelled]
     commits: bool
 
 
-def writing(statements: Mapping[str, Spelled]) -> Kind:
-    return Kind(b"BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE", "clock_of_writer", statements, commits=True)
+def writing(statements: Mapping[str, Spelled], asked: Mapping[str, Spelled]) -> Kind:
+    begin = _control(b"BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE")
+    return Kind(begin, bind(asked["clock_of_writer"], {}), statements, commits=True)
 
 
-def reading(statements: Mapping[str, Spelled]) -> Kind:
-    return Kind(b"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", "clock", statements, commits=False)
+def reading(statements: Mapping[str, Spelled], asked: Mapping[str, Spelled]) -> Kind:
+    begin = _control(b"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    return Kind(begin, bind(asked["clock"], {}), statements, commits=False)
+
+
+def _control(sql: bytes) -> Bound:
+    return bind(Spelled("", ":none", sql, ()), {})
+
+
+COMMIT = _control(b"COMMIT")
 
 
 class Units:
     """Runs units on sessions of a pool. `clock` takes the place of the server's."""
 
     def __init__(self, server: Server, pool: Pool, clock: Callable[[], Instant] | None, probe: Probe | None):
-        self._server, self._pool = server, pool
+        self._url, self._pool = server.url, pool
+        self._mark_log = bind(server.asked["mark_log"], {})
         self._clock, self._watched = clock, probe
         self._probe: Probe = probe or unwatched
         self._doubt: object | None = None
@@ -83,30 +91,21 @@ class Units:
             raise again.reason from again.reason.__cause__
 
     def _attempt(self, kind: Kind, unit: Callable[[Tx], T]) -> T:
-        with self._pool.lend() as session:
-            cursor = session.cursor()
-            self._begin(session, cursor, kind)
+        with self._pool.lend() as wire:
+            wire.send(kind.begin)
+            self._probe("transaction.begun")
             try:
-                answer = self._run(cursor, kind, unit)
+                answer = self._run(wire, kind, unit)
+                if kind.commits and not wire.answered:
+                    wire.answers()
             except psycopg.Error as error:
-                raise self._told(error) from error
+                raise self._told(wire, error) from error
             if kind.commits:
-                self._commit(session, cursor)
+                self._commit(wire)
             return answer
 
-    def _begin(self, session: Session, cursor: Cursor[Row], kind: Kind) -> None:
-        """A server that is there begins at once. Of one that does not, every session that stands idle is suspect."""
-        session.deadline_s = self._server.patience.connection_s
-        try:
-            cursor.execute(kind.begin)
-        except psycopg.Error as error:
-            self._pool.forget()
-            raise Again(fault(error, self._server.url) or error) from error
-        session.deadline_s = self._server.patience.answer_s
-        self._probe("transaction.begun")
-
-    def _run(self, cursor: Cursor[Row], kind: Kind, unit: Callable[[Tx], T]) -> T:
-        tx = self._transaction(cursor, kind.statements, partial(self._time, cursor.connection, kind.clock))
+    def _run(self, wire: Wire, kind: Kind, unit: Callable[[Tx], T]) -> T:
+        tx = self._transaction(wire, kind)
         self._probe("unit.begun")
         try:
             answer = unit(tx)
@@ -115,47 +114,51 @@ class Units:
         self._probe("unit.done")
         return answer
 
-    def _transaction(self, cursor: Cursor[Row], statements: Mapping[str, Spelled], clock: Callable[[], Instant]) -> Transaction:
+    def _transaction(self, wire: Wire, kind: Kind) -> Transaction:
         if self._watched is None:
-            return Transaction(cursor, statements, clock)
-        return ProbedTransaction(self._watched, cursor, statements, clock)
+            return Transaction(wire, kind.statements, kind.clock, self._time)
+        return ProbedTransaction(self._watched, wire, kind.statements, kind.clock, self._time)
 
-    def _time(self, session: Any, clock: str) -> Instant:
-        """The server's time, unless another clock takes its place; a writer's is held until it is committed."""
-        now = self._server.ask(session, clock)[0][0]
-        return now if self._clock is None else self._clock()
+    def _time(self, rows: list[Row]) -> Instant:
+        """The server's time as it was answered, unless another clock takes its place; a writer's is held until it is committed."""
+        return rows[0][0] if self._clock is None else self._clock()
 
-    def _told(self, error: psycopg.Error) -> Exception:
-        """What a unit that failed before COMMIT comes to; it has changed nothing."""
-        named = fault(error, self._server.url) or error
-        if lost(error):
+    def _told(self, wire: Wire, error: psycopg.Error) -> Exception:
+        """What a unit that failed before COMMIT comes to; it has changed nothing. A session that never answered it was broken
+        before, and others that stand idle may be."""
+        named = fault(error, self._url) or error
+        gone = lost(error) or wire.broken
+        if gone:
             self._pool.forget()
-        return Again(named) if error.sqlstate in AGAIN else named
+        return Again(named) if error.sqlstate in AGAIN or (gone and not wire.answered) else named
 
-    def _commit(self, session: Session, cursor: Cursor[Row]) -> None:
-        if session.info.transaction_status != TransactionStatus.INTRANS:
-            raise unavailable(self._server.url, "an error had ended the transaction, and the unit went on")
+    def _commit(self, wire: Wire) -> None:
+        """Whatever was not answered yet goes with it, and is answered with it."""
+        if wire.failed:
+            raise unavailable(self._url, "an error had ended the transaction, and the unit went on")
         self._probe("commit.before")
-        doubt, session.warned = self._doubt, False
+        doubt, wire.session.warned = self._doubt, False
+        if doubt is not None:
+            wire.send(self._mark_log)
+        wire.send(COMMIT)
         try:
-            if doubt is not None:
-                self._server.ask(session, "mark_log")
-            cursor.execute("COMMIT")
+            ended = wire.answers()[-1].command_status
         except psycopg.Error as error:
-            raise self._uncommitted(session, error) from error
-        if session.warned:
+            raise self._uncommitted(wire, error) from error
+        if wire.session.warned:
             raise self._unknown("its COMMIT did not wait for the standby")
-        if cursor.statusmessage != "COMMIT":
-            raise unavailable(self._server.url, "PostgreSQL rolled the transaction back")
+        if ended != b"COMMIT":
+            raise unavailable(self._url, "PostgreSQL rolled the transaction back")
         self._reassured(doubt)
         self._probe("commit.after")
 
-    def _uncommitted(self, session: Session, error: psycopg.Error) -> Exception:
-        """COMMIT failed. A server that said so and goes on has rolled back; of one that is gone, nobody knows."""
-        if error.sqlstate is not None and not session.closed and session.info.transaction_status not in _UNFINISHED:
-            return self._told(error)
+    def _uncommitted(self, wire: Wire, error: psycopg.Error) -> Exception:
+        """COMMIT failed, or a statement before it. A server that said so and goes on has rolled back; of one that is gone,
+        nobody knows."""
+        if error.sqlstate is not None and not wire.unfinished:
+            return self._told(wire, error)
         self._pool.forget()
-        named = fault(error, self._server.url)
+        named = fault(error, self._url)
         return self._unknown("the connection was lost at COMMIT" if named is None else named.detail.partition(": ")[2])
 
     def _reassured(self, doubt: object | None) -> None:
@@ -167,7 +170,7 @@ class Units:
     def _unknown(self, why: str) -> StoreError:
         with self._lock:
             self._doubt = object()
-        return unavailable(self._server.url, why, "unknown")
+        return unavailable(self._url, why, "unknown")
 
 
 def unwatched(point: str) -> None:

@@ -4,7 +4,8 @@
     -- Moves a task on, unless its version or epoch is no longer the expected one.
     UPDATE tasks SET state = :state, version = version + 1 WHERE id = :id AND version = :expected RETURNING version;
 
-Shapes: `:none` answers nothing, `:one` one row, `:one?` a row or None, `:many` a list of rows. A statement that the
+Shapes: `:none` answers nothing, `:one` one row, `:one?` a row or None, `:many` a list of rows. `:sure` answers nothing and
+writes one row; where that row is not there any more, nothing of the unit is done. A statement that the
 two databases must spell apart is written twice, as `NAME@sqlite` and `NAME@postgres`.
 """
 
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-SHAPES = frozenset({":none", ":one", ":one?", ":many"})
+SHAPES = frozenset({":none", ":sure", ":one", ":one?", ":many"})
 DIALECTS = ("sqlite", "postgres")
 
 _HEADER = re.compile(r"--\s*name:(.*)")

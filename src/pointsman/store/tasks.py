@@ -169,13 +169,13 @@ def unblock(tx: Tx, task: Stored, *, final: bool) -> bool:
 _FIXED = ("id", "machine", "machine_version", "priority", "created_by", "created_at", "tags", "needs", "dedupe_key", "parent", "blocked_by")
 
 
-def advance(tx: Tx, before: Stored, after: Task, *, final: bool, head: str, lane: int | None) -> bool:
-    """Write the step's row while it still is what was read; False when it is not. A lane of None stays."""
+def advance(tx: Tx, before: Stored, after: Task, *, final: bool, head: str, lane: int | None) -> None:
+    """Write the step's row while it still is what was read; when it is not, the unit is at its end. A lane of None stays."""
     values = columns(after, final=final, head=head, before=before)
     for name in _FIXED:
         del values[name]
     expected = {"expected_version": before.task.version, "expected_epoch": before.task.epoch}
-    return tx("advance_task", key=before.key, lane=lane, **expected, **values) is not None
+    tx("advance_task", key=before.key, lane=lane, **expected, **values)
 
 
 @dataclass(frozen=True, slots=True)

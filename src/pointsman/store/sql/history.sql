@@ -1,14 +1,13 @@
--- name: add_entry@sqlite :one
+-- name: add_entry@sqlite :none
 INSERT INTO entries (
     task, version, at, kind, event, from_state, to_state, by, session, door, auth, epoch, payload_digest, request_key,
     request_digest, format, previous, hash
 ) VALUES (
     :task, :version, :at, :kind, :event, :from_state, :to_state, :by, :session, :door, :auth, :epoch, :payload_digest, :request_key,
     :request_digest, :format, :previous, :hash
-)
-RETURNING key;
+);
 
--- name: add_entry@postgres :one
+-- name: add_entry@postgres :none
 -- Its feed number comes later, and not in the order of keys.
 WITH added AS (
     INSERT INTO entries (
@@ -19,13 +18,14 @@ WITH added AS (
         :request_digest, :format, :previous, :hash
     )
     RETURNING key
-), waiting AS (
-    INSERT INTO unnumbered (entry) SELECT key FROM added
 )
-SELECT key FROM added;
+INSERT INTO unnumbered (entry) SELECT key FROM added;
 
 -- name: add_payload :none
-INSERT INTO payloads (entry, nonce, body) VALUES (:entry, :nonce, :body);
+INSERT INTO payloads (entry, nonce, body)
+SELECT key, :nonce, :body
+FROM entries
+WHERE task = :task AND version = :version;
 
 -- name: entries_of :many
 -- A task's history with payloads, oldest first, between two versions.

@@ -92,8 +92,8 @@ INSERT INTO tasks (
 )
 RETURNING key;
 
--- name: advance_task :one?
--- The step's new row, only while the task still is what was read.
+-- name: advance_task :sure
+-- The step's new row, while the task still is what was read.
 UPDATE tasks
 SET state = :state, final = :final, version = :version, revision = :revision, digest = :digest, fields = :fields, owner = :owner,
     owner_root = :owner_root, session = :session, epoch = :epoch, evidence = :evidence, contributors = :contributors,

@@ -26,6 +26,14 @@ FROM held;
 -- Something to write, so that this COMMIT waits for a synchronous standby, and with it for all that was committed before.
 SELECT pg_logical_emit_message(true, 'pointsman', '') AS position;
 
+-- name: sure :one
+-- Around a statement that must find its row: where it finds none, dividing by it ends the transaction.
+WITH found AS (
+    /*statement*/
+)
+SELECT 1 / count(*) AS sure
+FROM found;
+
 -- name: settle_relay :one
 -- A wake-up may be lost, so it need not wait for a disk. The name is for whoever looks at a server's sessions.
 SELECT
