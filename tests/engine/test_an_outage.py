@@ -7,6 +7,7 @@ import pytest
 from pointsman import Event, Machine, Pointsman, Retry, State, Task, minutes, owner
 from pointsman.engine import propose as units
 from pointsman.engine.decision import Done
+from pointsman.kernel.case import Proposal
 from pointsman.kernel.terms import Terms
 from pointsman.store.database import Tx
 from pointsman.testing import FakeClock
@@ -43,7 +44,10 @@ def _made(pm: Pointsman, count: int, *tags: str) -> list[str]:
     askings = [pm.deciding("ann", None, None, {}) for _ in range(count)]
 
     def unit(tx: Tx) -> list[Done]:
-        return [units.create(deciding, "asking", {}, Terms(tags=tags), tx, False) for deciding in askings]
+        return [
+            units.create(deciding, "asking", {}, Terms(tags=tags), Proposal("create", {}, deciding.call.by), tx, False)
+            for deciding in askings
+        ]
 
     return [done.task.id for done in pm.engine.db.run(unit)]
 

@@ -1,17 +1,13 @@
 """Holds: an operator stops what matches, for a while and a reason; what waited is let go at a rate."""
 
 from collections.abc import Iterator
-from functools import partial
 from threading import Event as Signal
 from threading import Thread
 
 import pytest
 
 from pointsman import Event, Machine, Pointsman, Principal, Refused, State, Task, hours, minutes, owner, seconds
-from pointsman.engine import propose as units
-from pointsman.engine.steps import durable
 from pointsman.kernel.hold import Hold
-from pointsman.kernel.terms import Terms
 from pointsman.store import holds, tasks
 from pointsman.store.database import Tx
 from pointsman.testing import FakeClock
@@ -51,8 +47,7 @@ def pm(url: str, clock: FakeClock) -> Iterator[Pointsman]:
 
 
 def made(pm: Pointsman, *tags: str, machine: str = "job") -> Task:
-    deciding = pm.deciding("ann", None, None, {})
-    return pm.drive(durable(partial(units.create, deciding, machine, {}, Terms(tags=tags)))).task
+    return pm.create(machine, {}, by="ann", tags=tags)
 
 
 def held(pm: Pointsman, match: dict[str, str], **said: object) -> Hold:
@@ -227,15 +222,16 @@ def test_a_hold_on_an_unknown_machine_is_no_hold(pm: Pointsman) -> None:
 
 
 def test_a_backlog_is_let_go_one_by_one(pm: Pointsman, clock: FakeClock) -> None:
+    """Who came later waits behind it, unless it is asked for by its id."""
     waiting = [made(pm) for _ in range(4)]
     hold = held(pm, {"event": "take"}, release_per_s=4)
     clock.advance(hours(1))
     pm.lift(hold.id, by=OPERATOR)
     clock.advance(1)
-    younger = made(pm)
+    younger, other = made(pm), made(pm)
     assert _claimed(pm) == waiting[0].id
-    assert _claimed(pm) == younger.id
     assert _claimed(pm) is None
+    assert pm.claim("job", by="w", id=younger.id) is not None
     no = refusal(pm, waiting[1])
     assert (no.code, no.refusal.extra["hold"], no.refusal.extra["retry_after_s"]) == ("held", hold.id, 1)
     assert "at most 4 a second" in no.detail
@@ -245,6 +241,9 @@ def test_a_backlog_is_let_go_one_by_one(pm: Pointsman, clock: FakeClock) -> None
     assert pm.claim("job", by="w", id=waiting[2].id) is not None
     assert refusal(pm, waiting[1]).code == "held"
     assert pm.propose(waiting[1].id, "drop", by="w").state == "failed"
+    for task in (waiting[3], other):
+        clock.advance(SECOND // 4)
+        assert _claimed(pm) == task.id
 
 
 def _claimed(pm: Pointsman) -> str | None:
@@ -313,7 +312,7 @@ def test_one_that_somebody_decides_on_is_waited_for_when_all_else_is_held(reques
     locked, go, taken = Signal(), Signal(), list[Task | None]()
 
     def probe(point: str) -> None:
-        if point == "before:find_task" and locked.is_set():
+        if point == "before:next_in_lane_at_last" and locked.is_set():
             go.set()
 
     with Pointsman(url, [Job], clock=clock, probe=probe) as pm:

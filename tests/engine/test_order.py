@@ -14,6 +14,7 @@ import support
 from pointsman import Event, Machine, Pointsman, Principal, Refused, State, Task, hours, minutes, owner, seconds
 from pointsman.engine import duties
 from pointsman.engine import propose as units
+from pointsman.kernel.case import Proposal
 from pointsman.kernel.terms import Terms
 from pointsman.store import tasks
 from pointsman.store.database import Tx
@@ -158,7 +159,7 @@ def test_more_than_one_batch_whose_time_has_come_hides_nothing(pm: Pointsman, cl
 
 def _put(pm: Pointsman, tx: Tx, **terms: Any) -> None:
     deciding = pm.deciding("ann", None, None, {})
-    units.create(deciding, "queue", {"open": True}, Terms(**terms), tx, False)
+    units.create(deciding, "queue", {"open": True}, Terms(**terms), Proposal("create", {}, deciding.call.by), tx, False)
 
 
 def test_a_batch_at_a_time_is_woken_beside_other_work(pm: Pointsman, clock: FakeClock) -> None:
@@ -172,11 +173,11 @@ def test_a_batch_at_a_time_is_woken_beside_other_work(pm: Pointsman, clock: Fake
 
 BAD_TERMS = [
     ({"tags": "red"}, "tags"),
-    ({"tags": [""]}, "tags.0"),
-    ({"tags": ["a", "\N{CYRILLIC SMALL LETTER A}"]}, "tags.1"),
-    ({"tags": [1]}, "tags.0"),
+    ({"tags": [""]}, "tags[0]"),
+    ({"tags": ["a", "\N{CYRILLIC SMALL LETTER A}"]}, "tags[1]"),
+    ({"tags": [1]}, "tags[0]"),
     ({"needs": [f"n{n}" for n in range(17)]}, "needs"),
-    ({"needs": ["x" * 129]}, "needs.0"),
+    ({"needs": ["x" * 129]}, "needs[0]"),
     ({"run_at": "2026-01-01"}, "run_at"),
     ({"run_at": "2026-01-01T00:00:00"}, "run_at"),
     ({"run_at": -1}, "run_at"),
@@ -283,7 +284,7 @@ def _step(pm: Pointsman, clock: FakeClock, made: list[Modelled], step: tuple[Any
             pm.propose(made[number].task.id, "finish", by=support.OWNER)
             made[number].gone = True
         case ("renew", int(number)) if number < len(made) and not made[number].gone and made[number].task.owner:
-            renewed = pm.renew(made[number].task.id, by=support.OWNER)
+            renewed = pm.renew(made[number].task.id, by=support.OWNER, epoch=pm.get(made[number].task.id).epoch)
             assert renewed.lease is not None
             made[number].free_at = renewed.lease.expires_at
         case _:

@@ -14,12 +14,9 @@ from functools import partial
 
 from pointsman import Event, Limit, Machine, Pointsman, Refused, Schedule, State, Task, Tasks, Verdict, check, field, note, owner
 from pointsman.engine import duties, ends
-from pointsman.engine import propose as units
 from pointsman.engine.chance import wall_clock
-from pointsman.engine.steps import durable
 from pointsman.engine.timers import Deadlines, Schedules
 from pointsman.errors import Refusal
-from pointsman.kernel.terms import Terms
 from pointsman.store import news, proposals, pruning
 from pointsman.store import refusals as refusals_kept
 from pointsman.store.snapshots import EVERY
@@ -155,11 +152,8 @@ def an_abandoned_check(pm: Pointsman, name: str, later: Pointsman) -> None:
 
 def a_hold(pm: Pointsman, name: str) -> None:
     """What is held is passed over; what was held is let go."""
-    deciding = pm.deciding("ann", None, None, {})
-    for tags in (("gpu",), ("gpu",), ()):
-        made = pm.drive(durable(partial(units.create, deciding, name, {}, Terms(tags=tags))))
-        acknowledged(made.task)
-        deciding = pm.deciding("ann", None, None, {})
+    for tags in (["gpu"], ["gpu"], []):
+        acknowledged(pm.create(name, {}, by="ann", tags=tags))
     hold = pm.hold({"machine": name, "tag": "gpu"}, by="olga", reason="the provider is down", release_per_s=1_000)
     assert not acknowledged(pm.claim(name, by="w")).tags
     assert pm.claim(name, by="w") is None
