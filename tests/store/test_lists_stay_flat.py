@@ -3,7 +3,6 @@
 import random
 import re
 from collections.abc import Iterator
-from importlib.resources import files
 from itertools import product
 from pathlib import Path
 
@@ -13,13 +12,12 @@ import pytest
 
 from databases import PostgresServer
 from pointsman import Pointsman, Task
-from pointsman.store.connect import SQL
+from pointsman.store.connect import SERVER_SQL, SQL
 from pointsman.store.postgres_statements import for_writing
 from pointsman.store.statements import Statement, load
 from pointsman.store.tasks import Filter, position
 from support import GOOD
 
-SQL = files("pointsman.store") / "sql"
 READ_WHOLE = {
     "list_machines": "a handful",
     "list_prunings": "a handful",
@@ -109,7 +107,7 @@ INDEXES = {"tasks_waking", "tasks_ready", "tasks_pkey", "lanes_pkey", "limit_use
 def test_whoever_claims_reads_indexes_alone_on_postgresql_too(postgres: PostgresServer, name: str) -> None:
     """The planner is asked for the one plan that stays cheap whatever the size: where it still sorts or reads a table, no index
     serves."""
-    spelled = for_writing(load(SQL, "postgres"), ASKED)[name]
+    spelled = for_writing(load(SQL, "postgres"), load(SERVER_SQL, "postgres"))[name]
     given = {"machine": "tasks", "state": "queued", "name": "n", "subject": "", "task": "", "but": None}
     with psycopg.connect(postgres.empty()) as session:
         session.execute("SET search_path = pointsman")
