@@ -122,8 +122,8 @@ PLANTS: tuple[Plant, ...] = (
         (f"{P02}::test_kill_9_at_any_other_moment_loses_nothing_acknowledged",),
         (
             (
-                "    history.append(tx, key, link, head, nonce, body)\n",
-                "    LATER.append((key, link, head, nonce, body))\n",
+                "    history.append(tx, key, step.entry)\n",
+                "    LATER.append((key, step.entry))\n",
             ),
             ("Chance = Callable[[int], int]\n", "Chance = Callable[[int], int]\nLATER = []\n"),
             (

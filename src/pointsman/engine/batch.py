@@ -132,16 +132,17 @@ def _there(deciding: Deciding, tx: Tx, task: Task, item: Item, found: Around) ->
 
 
 def _recorded(deciding: Deciding, tx: Tx, plan: _Plan, asked: Asked, owner: Proposal, found: Around, listed: list[list[str | int]]) -> None:
-    requests, stand = _requests(deciding, tx), related.standings(deciding, tx, found)
+    requests, stand, gathering = _requests(deciding, tx), related.standings(deciding, tx, found), deciding.gathering()
     parent = None if asked.parent is None else found[asked.parent]
     before = None
     if parent is not None:
         before = related.children_of(deciding.registry, tx, parent.task.id)
         related.admitted(deciding, tx, parent, owner, before, len(plan.steps))
     for machine, step in plan.steps:
-        related.made(_under(deciding, next(requests)), tx, machine, _listing(step, listed), stand, found)
+        related.made(_under(gathering, next(requests)), tx, machine, _listing(step, listed), stand, found)
         stand[step.after.id] = "open"
         listed = []
+    gathering.write_gathered(tx)
     if parent is None or before is None or asked.rule is None:
         return
     step = rules.waiting(parent.task, asked.rule, before, tx.now)

@@ -1,4 +1,4 @@
-"""The units of work behind `claim`: one task by its id, or the next in line.
+"""The units of work behind `claim` and `claim_many`: one task by its id, or the next in line.
 
 The next in line is found look by look, until one has an answer:
 
@@ -7,32 +7,27 @@ The next in line is found look by look, until one has an answer:
     woken    passing over every task that somebody else is deciding on
     last     waiting for them, since each may be left as it was: only now may "nothing waits" be said
 
-Each look is a unit of its own: the last one holds no row when it begins to wait, and judges by a time read after it.
+Each look is a unit of its own: the last one holds no row when it begins to wait, and judges by a time read after it. So it
+takes one task, however many are wanted.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from enum import Enum, auto
-from heapq import heapify, heappop, heappush
 
-from pointsman.engine import holding
+from pointsman.engine import holding, line
 from pointsman.engine.decision import Deciding, Done, find, weighed
+from pointsman.engine.line import Looking, Wanted
 from pointsman.engine.propose import case_of, freed, next_expected, refused
-from pointsman.engine.registry import Registry
 from pointsman.errors import Refusal, Refused, StoreError
 from pointsman.kernel.case import Case, Proposal
 from pointsman.kernel.decide import Accept, NeedChecks, Refuse
-from pointsman.kernel.definition import Definition
-from pointsman.kernel.lease import lapsed, queued
-from pointsman.kernel.limits import full
+from pointsman.kernel.lease import lapsed
 from pointsman.kernel.retry import exhausted
-from pointsman.kernel.task import Task
-from pointsman.store import holds, lanes, limits, tasks
+from pointsman.store import tasks
 from pointsman.store.database import Tx
 from pointsman.store.hints import of_queue
-from pointsman.store.lanes import Lane
-from pointsman.store.tasks import Stored, place
-from pointsman.types import Instant
+from pointsman.store.tasks import Stored
 
 
 class Look(Enum):
@@ -44,18 +39,6 @@ class Look(Enum):
 
 UNSUITABLE = frozenset({"parked", "held", "limit_reached", "blocked", "already_claimed", "wrong_state"})
 """Refusals that say that a task is not eligible now. Any other tells its caller something that the next task may not."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which task a claim is for: one by id, else the first that waits in these states, has all these tags, and needs
-    nothing but these capabilities."""
-
-    machine: str
-    task: str | None = None
-    states: Sequence[str] | None = None
-    tags: frozenset[str] = frozenset()
-    capabilities: frozenset[str] = frozenset()
 
 
 def claim(deciding: Deciding, wanted: Wanted, proposal: Proposal, tx: Tx, look: bool) -> Done | None:
@@ -87,16 +70,38 @@ def claim_next(deciding: Deciding, wanted: Wanted, proposal: Proposal, at: Look,
     once tasks were woken, LAST when those that were passed over have to be waited for."""
     if done := deciding.replayed(tx, look):
         return done
+    found = _looked(deciding, tx, wanted, proposal, at, 1)
+    return found[0] if isinstance(found, list) else found
+
+
+def claim_many(asking: Deciding, wanted: Wanted, many: int, proposal: Proposal, at: Look, tx: Tx, look: bool) -> list[Done] | Look | None:
+    """The same for the first `many` there are, each under a request of its own."""
+    deciding = asking.gathering()
+    if look and (done := _taken_before(deciding, tx)):
+        return done
+    found = _looked(deciding, tx, wanted, proposal, at, many)
+    deciding.write_gathered(tx)
+    return found
+
+
+def _taken_before(deciding: Deciding, tx: Tx) -> list[Done]:
+    """What the same call took, when its COMMIT is unknown: there is no gap in the numbers of its parts."""
+    found = list[Done]()
+    while done := deciding.part(len(found)).replayed(tx, True):
+        found.append(done)
+    return found
+
+
+def _looked(deciding: Deciding, tx: Tx, wanted: Wanted, proposal: Proposal, at: Look, many: int) -> list[Done] | Look | None:
     if at is Look.FIRST and tasks.can_wake(tx, wanted.machine):
         return Look.WOKEN
-    while at is Look.LAST and tasks.wake(tx, wanted.machine, waiting=True) == tasks.WOKEN:
+    waiting = at is Look.LAST
+    while waiting and tasks.wake(tx, wanted.machine, waiting=True) == tasks.WOKEN:
         pass
-    line, held = _line(deciding.registry, tx, wanted), bool(holds.in_use(tx))
-    candidates = (found for lane, found in _candidates(tx, line, held=held, waiting=at is Look.LAST) if _serves(wanted, lane, found.task))
-    found = _taken(deciding, tx, proposal, candidates)
-    if isinstance(found, Done):
-        return found
-    return _nothing(tx, wanted, at, found, some=bool(line))
+    lanes, many = line.lanes_for(deciding.registry, tx, wanted), 1 if waiting else many
+    looking = Looking(-(-many // max(1, len(lanes))), held=bool(deciding.holds(tx)), waiting=waiting)
+    taken, why = _taken(deciding, tx, proposal, line.candidates(tx, wanted, lanes, looking), many)
+    return taken or _nothing(tx, wanted, at, why, some=bool(lanes))
 
 
 def _nothing(tx: Tx, wanted: Wanted, at: Look, why: Refusal | None, *, some: bool) -> Look | None:
@@ -111,21 +116,23 @@ def _nothing(tx: Tx, wanted: Wanted, at: Look, why: Refusal | None, *, some: boo
     return Look.LAST if some or due else None
 
 
-def _taken(deciding: Deciding, tx: Tx, proposal: Proposal, candidates: Iterator[Stored]) -> Done | Refusal | None:
-    """The first candidate that the kernel lets this caller have; else the first refusal that is about the caller."""
-    why = None
-    for found in candidates:
-        answer = _offered(deciding, tx, found, proposal)
-        if isinstance(answer, Done):
-            return answer
-        if why is None and answer.code not in UNSUITABLE:
-            why = answer
-    return why
+def _taken(deciding: Deciding, tx: Tx, proposal: Proposal, found: Iterator[Stored], many: int) -> tuple[list[Done], Refusal | None]:
+    """The first candidates that the kernel lets this caller have, and the first refusal that is about the caller."""
+    taken, why = list[Done](), None
+    for candidate in found:
+        answer = offered(deciding.part(len(taken)), tx, candidate, proposal)
+        if isinstance(answer, Refusal):
+            why = answer if why is None and answer.code not in UNSUITABLE else why
+            continue
+        taken.append(answer)
+        if len(taken) == many:
+            break
+    return taken, why
 
 
-def _offered(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal) -> Done | Refusal:
-    """Judge a task in line before anything of it is written: a lapse is recorded with the claim that takes it over, or
-    when it was once too often."""
+def offered(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal) -> Done | Refusal:
+    """Judge a proposal about one task of several before anything of it is written: a lapse is recorded with the claim that
+    takes it over, or when it was once too often."""
     try:
         case = case_of(deciding, tx, found, proposal)
         if not (case.event.acquires and found.task.lapsed):
@@ -133,9 +140,10 @@ def _offered(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal) -> D
         after = lapsed(case.machine, found.task, case.now).after
         if not exhausted(case.machine.definition, after):
             then = case_of(deciding, tx, replace(found, task=after), next_expected(case))
-            if isinstance(no := _judged(tx, holding.borne(tx, then, found.task)), Refusal):
+            if isinstance(no := _judged(tx, holding.borne(tx, then, found.task, deciding.holds(tx))), Refusal):
                 return no
-        return _recorded(deciding, tx, found, *freed(deciding, tx, found, case))
+        answer = _recorded(deciding, tx, found, *freed(deciding, tx, found, case))
+        return replace(answer, recorded=True) if isinstance(answer, Refusal) else answer
     except StoreError:
         raise
     except Refused as no:
@@ -143,7 +151,7 @@ def _offered(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal) -> D
 
 
 def _recorded(deciding: Deciding, tx: Tx, found: Stored, free: Stored, case: Case) -> Done | Refusal:
-    case = holding.borne(tx, case, found.task)
+    case = holding.borne(tx, case, found.task, deciding.holds(tx))
     answer = _judged(tx, case)
     if isinstance(answer, Refusal):
         return answer
@@ -158,56 +166,4 @@ def _judged(tx: Tx, case: Case) -> Accept | Refusal:
         case Refuse(refusal):
             return refusal
         case NeedChecks():
-            return case.no("evidence_pending", "this claim needs a check; propose the event by name")
-
-
-# ── the line ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _line(registry: Registry, tx: Tx, wanted: Wanted) -> list[tuple[Lane, Definition]]:
-    """The lanes in which a task waits that suits, over the versions that can be served here: unowned in the initial state,
-    or lapsed on the way back there; or either in the states that were asked for."""
-    return [
-        (lane, definition)
-        for definition in registry.servable(tx, wanted.machine)
-        for lane in lanes.with_work(tx, definition)
-        if _suits(wanted, definition, lane)
-    ]
-
-
-def _suits(wanted: Wanted, definition: Definition, lane: Lane) -> bool:
-    states = wanted.states or (definition.initial, *queued(definition))
-    return lane.state in states and lane.needs <= wanted.capabilities and wanted.tags <= lane.tags
-
-
-def _candidates(tx: Tx, line: Sequence[tuple[Lane, Definition]], *, held: bool, waiting: bool) -> Iterator[tuple[Lane, Stored]]:
-    """Tasks in the order of their places, over all lanes, each locked when it is given out. A lane whose limit is used up
-    is left out as soon as its turn comes; so is one whose first is held, where there are holds: behind a backlog that is let
-    go at a rate everybody waits for its turn."""
-    first = [(lane.place, lane.head) for lane, _ in line]
-    turns: list[tuple[Instant, int, int, Stored | None]] = [(*start, number, None) for number, start in enumerate(first)]
-    heapify(turns)
-    while turns:
-        at, key, number, found = heappop(turns)
-        lane, definition = line[number]
-        if found is not None:
-            yield lane, found
-            heappush(turns, (at, key + 1, number, None))
-        elif (at, key) != first[number] or not _used_up(tx, definition, lane):
-            found = tasks.next_in_lane(tx, lane, (at, key), waiting=waiting)
-            if found is not None and not (held and holding.stops(tx, definition, found.task)):
-                heappush(turns, (place(found.task), found.key, number, found))
-
-
-def _serves(wanted: Wanted, lane: Lane, task: Task) -> bool:
-    """The flag that brought a task here is only a hint. Unless a state was asked for, what is unowned waits in the initial
-    one alone."""
-    return task.lapsed if task.owner is not None else wanted.states is not None or lane.initial
-
-
-def _used_up(tx: Tx, definition: Definition, lane: Lane) -> bool:
-    """Whether a limit leaves nothing for any task of a lane. Where tasks are leased a lapsed one may have a place already."""
-    declared = {limit.name: limit for limit in definition.limits}
-    counting = [(declared[name], subject) for name, subject in lane.limits if name in declared]
-    leased = definition.state[lane.state].lease is not None
-    return any(full(limit, limits.used(tx, limit, subject, tx.now)) for limit, subject in counting if limit.per is not None or not leased)
+            return case.no("evidence_pending", "a check has to judge this first; propose the event by name")

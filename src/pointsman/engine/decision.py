@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pointsman.engine import limits
 from pointsman.engine.door import Call
 from pointsman.engine.past import at_version
-from pointsman.engine.record import Chance, record
+from pointsman.engine.record import Chance, Step, gather, step, write, write_all
 from pointsman.engine.registry import Registry
 from pointsman.errors import Refusal, Refused
 from pointsman.kernel import decide as kernel
@@ -18,11 +18,12 @@ from pointsman.kernel import parking
 from pointsman.kernel.bound import Bound, Judgement
 from pointsman.kernel.case import Case
 from pointsman.kernel.decide import Accept, Decision, Need, NeedChecks
+from pointsman.kernel.hold import Hold
 from pointsman.kernel.lease import POINTSMAN, lapsed
 from pointsman.kernel.retry import exhausted
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Lease, Task
-from pointsman.store import judgements, proposals, requests, tasks
+from pointsman.store import holds, judgements, proposals, requests, tasks
 from pointsman.store.database import Database, Tx
 from pointsman.store.requests import Request
 from pointsman.store.tasks import Stored
@@ -59,15 +60,26 @@ class Pending:
     asked: Asked | None = None
 
 
+@dataclass(slots=True)
+class Gathered:
+    """The steps of a batch that are still to be written. `unheld` once it was seen that no hold is in use: whoever would
+    place one waits for whoever is deciding."""
+
+    steps: list[Step] = field(default_factory=list[Step])
+    unheld: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Deciding:
     """What every unit needs besides its transaction: who calls, the machines, and chance. `ended` are the tasks whose end
-    it left to be told; a unit that runs again names the same ones, or one that nobody finds."""
+    it left to be told; a unit that runs again names the same ones, or one that nobody finds. `gathered` is there while
+    steps are written together, each of another task."""
 
     call: Call
     registry: Registry
     chance: Chance
     ended: set[str] = field(default_factory=set[str])
+    gathered: Gathered | None = None
 
     def repeated(self, tx: Tx, look: bool) -> Done | None:
         """The first answer to this very request, before anything else is judged: what was accepted stays accepted, also
@@ -111,13 +123,42 @@ class Deciding:
         """Record a step that nobody asked for; it has a request of its own."""
         own = Request(POINTSMAN.name, uuid7(accept.after.updated_at, self.chance(74)), "")
         call = replace(self.call, by=POINTSMAN, session=None, request=own)
-        if record(tx, call, machine, found, accept, self.chance):
+        if write(tx, step(call, machine, found, accept, self.chance)):
             self.ended.add(found.task.id)
 
     def record(self, tx: Tx, machine: Bound, before: Stored | None, accept: Accept, blockers: int = 0) -> Done:
-        if record(tx, self.call, machine, before, accept, self.chance, blockers):
+        """Write a step: now, or with the others of a batch."""
+        made = step(self.call, machine, before, accept, self.chance, blockers)
+        if self.gathered is not None:
+            gather(tx, self.gathered.steps, made)
+        elif write(tx, made):
             self.ended.add(accept.after.id)
         return Done(accept.after, accept.refusal)
+
+    def gathering(self) -> "Deciding":
+        """The same for one run of a unit that writes its steps together, by `write_gathered`."""
+        return replace(self, gathered=Gathered())
+
+    def write_gathered(self, tx: Tx) -> None:
+        assert self.gathered is not None, "whoever writes together has gathered"
+        if self.gathered.steps:
+            self.ended.update(write_all(tx, self.gathered.steps))
+
+    def part(self, number: int) -> "Deciding":
+        """A part of what was asked. In a batch each is decided under a request of its own: the whole one's, numbered."""
+        if self.gathered is None:
+            return self
+        request = replace(self.call.request, key=f"{self.call.request.key}.{number}")
+        return replace(self, call=replace(self.call, request=request))
+
+    def holds(self, tx: Tx) -> tuple[Hold, ...]:
+        """The holds that may bear on a decision. Of a batch, only the first asks when there are none."""
+        if self.gathered is not None and self.gathered.unheld:
+            return ()
+        found = holds.in_use(tx)
+        if self.gathered is not None:
+            self.gathered.unheld = not found
+        return found
 
 
 def find(tx: Tx, task_id: str) -> Stored:

@@ -22,9 +22,9 @@ from pointsman.types import Instant, uuid7
 Holds: TypeAlias = tuple[Hold, ...]
 
 
-def borne(tx: Tx, case: Case, found: Task) -> Case:
-    """The case with the holds that bear on it, judged on the task as it was found, before any lapse was recorded."""
-    in_use = holds.in_use(tx)
+def borne(tx: Tx, case: Case, found: Task, in_use: Holds) -> Case:
+    """The case with those of the holds in use that bear on it, judged on the task as it was found, before any lapse was
+    recorded."""
     if not in_use:
         return case
     aim = case.aim(found)

@@ -20,7 +20,7 @@ from pointsman.kernel.case import Case, Proposal
 from pointsman.kernel.chain import canonical
 from pointsman.kernel.decide import Accept, NeedChecks, Refuse
 from pointsman.kernel.rules import Principal
-from pointsman.store import proposals, tasks
+from pointsman.store import holds, proposals, tasks
 from pointsman.store.database import Tx
 from pointsman.store.proposals import Kept
 from pointsman.store.requests import Request
@@ -139,7 +139,7 @@ def _case(tx: Tx, registry: Registry, kept: Kept) -> Case:
     case = kernel.read(machine, found.task, Proposal(kept.event, call["args"], _call(kept).by, **guards), tx.now)
     if isinstance(case, Refuse):
         raise Refused(case.refusal)
-    return holding.borne(tx, case, found.task)
+    return holding.borne(tx, case, found.task, holds.in_use(tx))
 
 
 _GUARDS = ("strict", "session", "epoch", "expect_version", "shown")

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from pointsman.builtin import Tasks
 from pointsman.engine import ends, export, moving, pruning, verify
+from pointsman.engine.batching import Batching
 from pointsman.engine.chance import entropy, wall_clock
 from pointsman.engine.door import Door
 from pointsman.engine.duties import Duties
@@ -14,7 +15,6 @@ from pointsman.engine.judges import Judges, by_model
 from pointsman.engine.moving import Arrived
 from pointsman.engine.operating import Operating, of_rate
 from pointsman.engine.past import numbered
-from pointsman.engine.proposing import Proposing
 from pointsman.engine.record import Chance
 from pointsman.engine.registry import Registry
 from pointsman.engine.reporting import Reporting
@@ -38,7 +38,7 @@ def unheard(*_: object) -> None:
     """Nobody listens to how far it has come."""
 
 
-class Verbs(Proposing, Reporting, Operating):
+class Verbs(Batching, Reporting, Operating):
     """Every verb."""
 
 

@@ -45,7 +45,7 @@ def propose(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx, look: 
     if earlier := deciding.replayed(tx, look) or pending.requested(tx, deciding, look):
         return earlier
     free, case = freed(deciding, tx, found, case)
-    case = holding.borne(tx, case, found.task)
+    case = holding.borne(tx, case, found.task, deciding.holds(tx))
     match weighed(tx, case, {}):
         case Accept() as accept:
             holding.paced(tx, case)
@@ -62,7 +62,7 @@ def dry_run(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx) -> Don
     case = case_of(deciding, tx, found, proposal)
     if case.event.acquires and found.task.lapsed:
         case = case_of(deciding, tx, replace(found, task=lapsed(case.machine, found.task, case.now).after), next_expected(case))
-    match weighed(tx, holding.borne(tx, case, found.task), {}, deciding=False):
+    match weighed(tx, holding.borne(tx, case, found.task, deciding.holds(tx)), {}, deciding=False):
         case Accept(after, refusal=refusal):
             return Done(after, refusal and replace(refusal, state=found.task.state, version=found.task.version, recorded=False))
         case Refuse(refusal):

@@ -1,34 +1,34 @@
 """The verbs that ask for a change: create, claim, propose, and what an owner or an operator does about a task."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import asdict, replace
 from functools import partial
 from math import inf
 from typing import Any
 
-from pointsman.engine import batch, ends, leases, ordering, past, pending, terms
 from pointsman.engine import claim as claims
+from pointsman.engine import ends, leases, ordering, past, pending, terms
 from pointsman.engine import propose as units
-from pointsman.engine.claim import Look, Wanted
+from pointsman.engine.claim import Look
 from pointsman.engine.decision import Deciding, Done, Pending
+from pointsman.engine.line import Wanted
 from pointsman.engine.queries import Cancelled
 from pointsman.engine.steps import Await, Read, Steps, Write, durable, verb
 from pointsman.engine.view import By, Id, View, task_named, typed
 from pointsman.engine.waiting import QUEUE_POLL_S, until
 from pointsman.errors import Refusal, Refused, StoreError, invalid
 from pointsman.kernel.case import Proposal
-from pointsman.kernel.chain import digest
 from pointsman.kernel.lease import LONGEST, SHORTEST
 from pointsman.kernel.retry import Cause
-from pointsman.kernel.task import Dependency, Rule, Task
+from pointsman.kernel.task import Dependency, Task
 from pointsman.store import proposals
+from pointsman.store.database import Tx
 from pointsman.store.hints import of_queue, of_task
 from pointsman.types import SECOND, Duration, Instant, seconds
 
 Dependencies = Sequence[Mapping[str, Any] | Dependency]
 Names = Sequence[str] | Set[str]
-Tasks = list[Task]
 
 
 class Proposing(View):
@@ -71,37 +71,6 @@ class Proposing(View):
         return (yield from self._told(deciding, "create", durable(partial(units.create, deciding, machine, fields, wanted, owner))))
 
     @verb
-    def create_batch(
-        self,
-        tasks: Sequence[Mapping[str, Any]],
-        *,
-        by: By,
-        machine: str | None = None,
-        parent: Id | None = None,
-        epoch: int | None = None,
-        join: Rule | None = None,
-        session: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Steps[Tasks]:
-        """Create up to 1,000 tasks, all or none; they are answered in the order in which they were asked for.
-
-        Each is an object with `fields`, and `machine`, `priority`, `tags`, `needs`, `run_at`, `dedupe_key`, `blocked_by` as
-        `create` takes them; `machine` beside the tasks is for those that name none. A task with a `ref` may be waited for by
-        others of the batch as `#ref`. With a `parent` they are its children, and with `join` (all, any, or how many have to
-        be done) it then waits for its open children without a lease."""
-        typed(("machine", machine, str | None), ("epoch", epoch, int | None))
-        named = None if parent is None else task_named(parent, "parent")
-        items = terms.batch(tasks, named, machine)
-        if join is not None and named is None:
-            raise invalid(("join", "is for the children of a parent"))
-        rule = terms.rule(join, len(tasks))
-        asked = {"tasks": digest("batch", [*tasks]), "machine": machine, "parent": named, "epoch": epoch, "join": rule}
-        deciding = self.deciding(by, session, idempotency_key, {"verb": "create_batch", **asked})
-        owner = Proposal("create", {}, deciding.call.by, self.door.strict, session, epoch)
-        wanted = batch.Asked(items, terms.refs(tasks), named, rule)
-        return (yield from self._told(deciding, "create", durable(partial(batch.create, deciding, wanted, owner))))
-
-    @verb
     def claim(
         self,
         machine: str,
@@ -125,25 +94,18 @@ class Proposing(View):
         `lease_s` is how long to hold it without a call, the state's own time if not said."""
         numbers = (("expect_version", expect_version, int | None), ("wait_s", wait_s, float | int))
         typed(("machine", machine, str), ("states", states, list | tuple | None), *numbers)
-        chosen, found = ordering.several({"tags": tags, "capabilities": capabilities})
-        if found:
-            raise invalid(*found)
-        wanted = Wanted(
-            machine,
-            None if id is None else task_named(id),
-            None if states is None else tuple(states),
-            **{name: frozenset(several) for name, several in chosen.items()},
-        )
+        wanted, chosen = waited_for(machine, states, {"tags": tags, "capabilities": capabilities})
+        wanted = wanted if id is None else replace(wanted, task=task_named(id))
         named = {"id": wanted.task, "states": list(states or ()), "expect_version": expect_version, "session": session}
         asked = {
             "verb": "claim",
             "machine": machine,
             "lease_s": lease_s,
             **named,
-            **_given({name: list(several) for name, several in chosen.items()}),
+            **_given(chosen),
         }
         deciding = self.deciding(by, session, idempotency_key, asked)
-        proposal = Proposal("", {}, deciding.call.by, self.door.strict, session, expect_version=expect_version, lease=_lease(lease_s))
+        proposal = Proposal("", {}, deciding.call.by, self.door.strict, session, expect_version=expect_version, lease=held_for(lease_s))
 
         def look() -> Steps[Task | None]:
             return (yield from self._told(deciding, "claim", _claimed(deciding, wanted, proposal)))
@@ -189,7 +151,7 @@ class Proposing(View):
         wanted = task_named(id)
         deciding = self.deciding(by, session, None, {})
         claim = Proposal("renew", {}, deciding.call.by, self.door.strict, session, epoch)
-        return (yield Write(partial(leases.renew, deciding, wanted, claim, _lease(lease_s))))
+        return (yield Write(partial(leases.renew, deciding, wanted, claim, held_for(lease_s))))
 
     @verb
     def release(
@@ -323,6 +285,17 @@ class Proposing(View):
         raise Refused(replace(stale, failed=changed))
 
 
+def waited_for(machine: str, states: Sequence[str] | None, named: Mapping[str, Names | None]) -> tuple[Wanted, dict[str, list[str]]]:
+    """Which tasks a claim is for, and its names of each kind as they are asked for."""
+    chosen, found = ordering.several(named)
+    if found:
+        raise invalid(*found)
+    several = {name: frozenset(names) for name, names in chosen.items()}
+    return Wanted(machine, None, None if states is None else tuple(states), **several), {
+        name: list(names) for name, names in chosen.items()
+    }
+
+
 def _because(reason: object) -> None:
     typed(("reason", reason, str))
     if not str(reason).strip():
@@ -330,14 +303,19 @@ def _because(reason: object) -> None:
 
 
 def _claimed(deciding: Deciding, wanted: Wanted, proposal: Proposal) -> Steps[Done | None]:
-    """One task by its id, or look for the next until a look has an answer."""
+    """One task by its id, or the next in line."""
     if wanted.task is not None:
         return (yield from durable(partial(claims.claim, deciding, wanted, proposal)))
-    answer: Done | Look | None = Look.FIRST
+    return (yield from looked_for(wanted, partial(claims.claim_next, deciding, wanted, proposal)))
+
+
+def looked_for(wanted: Wanted, unit: Callable[[Look, Tx, bool], Any]) -> Steps[Any]:
+    """Look until a look has an answer."""
+    answer: Any = Look.FIRST
     while isinstance(answer, Look):
         if answer is Look.WOKEN and (yield Write(partial(claims.wake, wanted.machine))):
             answer = Look.AGAIN
-        answer = yield from durable(partial(claims.claim_next, deciding, wanted, proposal, answer))
+        answer = yield from durable(partial(unit, answer))
     return answer
 
 
@@ -350,7 +328,7 @@ def _cause(*, counts: bool, error: bool) -> Cause:
     return "error" if error else "lost" if counts else "deferred"
 
 
-def _lease(lease_s: float | None) -> Duration | None:
+def held_for(lease_s: float | None) -> Duration | None:
     """A wanted lease in µs, between one second and a day."""
     if lease_s is None:
         return None

@@ -1,6 +1,10 @@
-"""Writing an accepted step: the row, its history entry and payload, and the idempotency record, in the caller's transaction."""
+"""Writing accepted steps, in the caller's transaction: the row, its history entry and payload, and the idempotency record.
 
-from collections.abc import Callable
+One step by a few small statements, or many, each of another task, by a few that take arrays.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pointsman.engine import limits
 from pointsman.engine.door import Call
@@ -11,39 +15,98 @@ from pointsman.kernel.definition import Definition
 from pointsman.kernel.task import Task
 from pointsman.store import graph, history, lanes, news, requests, snapshots, tasks
 from pointsman.store.database import Tx
-from pointsman.store.tasks import Stored
+from pointsman.store.history import Written
+from pointsman.store.requests import Request
+from pointsman.store.tasks import Moved, Stored
 
 Chance = Callable[[int], int]
 """So many random bits as an integer; `Entropy` outside tests."""
 
 
-def record(tx: Tx, call: Call, machine: Bound, before: Stored | None, accept: Accept, chance: Chance, blockers: int = 0) -> bool:
-    """Everything an accepted step writes. The row moves only from the version and epoch that were judged; a new one waits
-    for `blockers` others. Whether this is to be told to tasks that wait."""
-    after = accept.after
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An accepted step and all that is written of it. The row moves only from `before`; a new one waits for `blockers`
+    others."""
+
+    request: Request
+    definition: Definition
+    before: Stored | None
+    accept: Accept
+    blockers: int
+    entry: Written
+
+    @property
+    def after(self) -> Task:
+        return self.accept.after
+
+    @property
+    def final(self) -> bool:
+        return self.definition.state[self.after.state].final
+
+    @property
+    def moved(self) -> Moved:
+        return Moved(self.before, self.after, final=self.final, head=self.entry.hash, blockers=self.blockers)
+
+    @property
+    def tells(self) -> bool:
+        """Whether others may have to be told: the task is over, or was taken out of work."""
+        parked = self.after.parked is not None and (self.before is None or self.before.task.parked is None)
+        return self.final or parked
+
+
+def step(call: Call, machine: Bound, before: Stored | None, accept: Accept, chance: Chance, blockers: int = 0) -> Step:
     nonce, body = f"{chance(128):032x}", canonical(accept.payload)
     link = _link(call, before, accept, payload_digest(nonce, body))
-    head = link_hash(link)
-    final = machine.definition.state[after.state].final
-    key = _row(tx, machine.definition, before, after, head, final=final, blockers=blockers)
-    history.append(tx, key, link, head, nonce, body)
-    snapshots.keep(tx, key, after)
-    requests.keep(tx, call.request, after.id, after.version, after.updated_at)
-    limits.keep(tx, machine.definition, accept)
-    news.note(tx, after, final=final)
-    return (final or _parked(before, after)) and graph.mark(tx, after)
+    return Step(call.request, machine.definition, before, accept, blockers, Written(link, link_hash(link), nonce, body))
 
 
-def _row(tx: Tx, definition: Definition, before: Stored | None, after: Task, head: str, *, final: bool, blockers: int) -> int:
-    """Write the task's row; its key."""
-    if before is None:
-        return tasks.add(tx, after, final=final, head=head, lane=lanes.of_new(tx, definition, after), blockers=blockers)
-    tasks.advance(tx, before, after, final=final, head=head, lane=lanes.of_step(tx, definition, before.task, after))
-    return before.key
+def write(tx: Tx, step: Step) -> bool:
+    """Write one step; whether this is to be told to tasks that wait."""
+    after = step.after
+    key = tasks.put(tx, step.moved, _lane(tx, _lane_of(step)))
+    history.append(tx, key, step.entry)
+    snapshots.keep(tx, {key: after})
+    requests.keep(tx, step.request, after.id, after.version, after.updated_at)
+    limits.keep(tx, step.definition, step.accept)
+    news.note(tx, after, final=step.final)
+    return step.tells and graph.mark(tx, after)
 
 
-def _parked(before: Stored | None, after: Task) -> bool:
-    return after.parked is not None and (before is None or before.task.parked is None)
+def gather(tx: Tx, steps: list[Step], step: Step) -> None:
+    """Write a step later, with others; what it takes of a limit counts at once, for those that are judged next."""
+    limits.keep(tx, step.definition, step.accept)
+    steps.append(step)
+
+
+def write_all(tx: Tx, steps: Sequence[Step]) -> list[str]:
+    """Write gathered steps; the tasks whose end is to be told to others."""
+    keys = _rows(tx, steps)
+    history.append_all(tx, {keys[step.after.id]: step.entry for step in steps})
+    snapshots.keep(tx, {keys[step.after.id]: step.after for step in steps})
+    requests.keep_all(tx, [(step.request, step.after) for step in steps])
+    for step in steps:
+        news.note(tx, step.after, final=step.final)
+    return graph.mark_all(tx, [step.after for step in steps if step.tells])
+
+
+def _rows(tx: Tx, steps: Sequence[Step]) -> Mapping[str, int]:
+    """Write the rows; their keys by task."""
+    texts = {step.after.id: _lane_of(step) for step in steps}
+    numbers = _lanes(tx, texts.values())
+    return tasks.put_all(tx, [(step.moved, numbers[texts[step.after.id]]) for step in steps])
+
+
+def _lane_of(step: Step) -> str | None:
+    return lanes.text(step.definition, None if step.before is None else step.before.task, step.after)
+
+
+def _lanes(tx: Tx, texts: Iterable[str | None]) -> Mapping[str | None, int | None]:
+    return {text: _lane(tx, text) for text in dict.fromkeys(texts)}
+
+
+def _lane(tx: Tx, text: str | None) -> int | None:
+    """The number of a lane; None for a task that stays in its own."""
+    return None if text is None else lanes.interned(tx, text)
 
 
 def _link(call: Call, before: Stored | None, accept: Accept, payload: str) -> Link:

@@ -105,14 +105,20 @@ class Item:
     terms: Terms
 
 
+def listed(tasks: Any) -> Sequence[Any]:
+    """The items of a list that one call may bring."""
+    if not isinstance(tasks, list | tuple):
+        raise invalid(("tasks", "must be a list"))
+    items = cast(Sequence[Any], tasks)
+    if not 1 <= len(items) <= MOST_AT_ONCE:
+        raise invalid(("tasks", f"must have from 1 to {MOST_AT_ONCE} items"))
+    return items
+
+
 def batch(tasks: Any, parent: str | None, machine: str | None) -> list[Item]:
     """The items in the order in which they can be made; Refused `invalid` with every fault. `machine` is for those that
     name none."""
-    if not isinstance(tasks, list | tuple):
-        raise invalid(("tasks", "must be a list"))
-    if not 1 <= len(tasks) <= MOST_AT_ONCE:  # pyright: ignore[reportUnknownArgumentType]
-        raise invalid(("tasks", f"must have from 1 to {MOST_AT_ONCE} items"))
-    read = [_item(item, index, parent, machine) for index, item in enumerate(tasks)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    read = [_item(item, index, parent, machine) for index, item in enumerate(listed(tasks))]
     items, found = [item for item, _ in read], [fault for _, faults in read for fault in faults]
     found += _refs(items)
     if found:
@@ -122,6 +128,25 @@ def batch(tasks: Any, parent: str | None, machine: str | None) -> list[Item]:
         raise invalid(("tasks", "wait for one another in a cycle: " + " → ".join(cycle)))
     by_ref = {item.ref: item for item in items}
     return [by_ref[ref] for ref in order]
+
+
+def alike(tasks: Any, machine: str, given: Mapping[str, Any]) -> list[Item]:
+    """Items of one machine that have all but their fields in common; Refused `invalid` with every fault."""
+    terms, found = read(given, None)
+    several = listed(tasks)
+    for index, fields in enumerate(several):
+        path = f"tasks[{index}].fields"
+        found += ingest_faults(fields, path)
+        if type(fields) is not dict:
+            found.append((path, "must be an object"))
+    if found:
+        raise invalid(*found[:LISTED])
+    return [Item(f"tasks[{index}]", _ref(None, index), machine, fields, terms) for index, fields in enumerate(several)]
+
+
+def said(terms: Terms) -> dict[str, Any]:
+    """What terms ask for, as part of a request."""
+    return {"priority": terms.priority, "tags": list(terms.tags), "needs": list(terms.needs), "run_at": terms.run_at}
 
 
 def _before(item: Item) -> list[str]:

@@ -8,7 +8,7 @@ from functools import partial
 
 from pointsman.engine.decision import Deciding
 from pointsman.engine.door import Call, Door
-from pointsman.engine.record import record
+from pointsman.engine.record import step, write
 from pointsman.engine.view import Engine
 from pointsman.errors import Refused, StoreError
 from pointsman.kernel import deadline, hold, schedule
@@ -139,4 +139,4 @@ def _make(engine: Engine, machine: Bound, declared: Schedule, due: Instant, tx: 
     decision = kernel.create(machine, uuid7(tx.now, engine.chance(74)), declared.fields, by, tx.now, Terms(dedupe_key=key))
     if isinstance(decision, Refuse):
         raise Refused(decision.refusal)
-    record(tx, _deciding(engine, by, tx.now).call, machine, None, decision, engine.chance)
+    write(tx, step(_deciding(engine, by, tx.now).call, machine, None, decision, engine.chance))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pointsman.kernel.chain import canonical
 from pointsman.kernel.task import Dependency, Fate, Task
 from pointsman.store.database import Row, Tx
 from pointsman.store.tasks import COLUMNS, Stored, stored
@@ -95,6 +96,12 @@ def seen(tx: Tx, task_id: str) -> Seen | None:
 def mark(tx: Tx, task: Task, *, cascade: bool = False) -> bool:
     """Remember that the task ended or was parked; False when that concerns nobody."""
     return tx("mark_settling", task=task.id, at=task.updated_at, cascade=int(cascade), parent=task.parent) is not None
+
+
+def mark_all(tx: Tx, ended: Sequence[Task]) -> list[str]:
+    """The same for many tasks; those that concern somebody."""
+    rows = [{"task": task.id, "at": task.updated_at, "parent": task.parent} for task in ended]
+    return [row[0] for row in tx("mark_settlings", rows=canonical(rows))] if rows else []
 
 
 def marker(tx: Tx, task_id: str) -> Marker | None:

@@ -1,8 +1,8 @@
 """The entries table, append-only and chained per task, and its payloads, which stand apart so that they can go."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pointsman.kernel.chain import Link, canonical, link_hash, parse, payload_digest
 from pointsman.store.database import Row, Tx
@@ -31,10 +31,31 @@ def recorded(row: Row) -> Recorded:
     return Recorded(key, Link(*covered), hash_, nonce, body, seq)
 
 
-def append(tx: Tx, task_key: int, link: Link, hash_: str, nonce: str, body: str) -> None:
+class Written(NamedTuple):
+    """An entry that is ready to be written, and its payload."""
+
+    link: Link
+    hash: str
+    nonce: str
+    body: str
+
+
+def append(tx: Tx, task_key: int, entry: Written) -> None:
     """Write one entry and its payload. A second entry for the same version breaks the table's key."""
-    tx("add_entry", **dict(zip(_COVERED, link[1:], strict=True)), task=task_key, hash=hash_)
-    tx("add_payload", task=task_key, version=link.version, nonce=nonce, body=body)
+    tx("add_entry", **_columns(task_key, entry))
+    tx("add_payload", task=task_key, version=entry.link.version, nonce=entry.nonce, body=entry.body)
+
+
+def append_all(tx: Tx, entries: Mapping[int, Written]) -> None:
+    """The same for many, by the keys of their tasks."""
+    rows = canonical([_columns(task_key, entry) for task_key, entry in entries.items()])
+    keys = {task_key: key for key, task_key in tx("add_entries", rows=rows)}
+    payloads = [{"entry": keys[task_key], "nonce": entry.nonce, "body": entry.body} for task_key, entry in entries.items()]
+    tx("add_payloads", rows=canonical(payloads))
+
+
+def _columns(task_key: int, entry: Written) -> dict[str, Any]:
+    return {**dict(zip(_COVERED, entry.link[1:], strict=True)), "task": task_key, "hash": entry.hash}
 
 
 _COVERED = Link._fields[1:]

@@ -32,16 +32,14 @@ class Lane:
     initial: bool
 
 
-def of_new(tx: Tx, definition: Definition, task: Task) -> int:
-    return _interned(tx, limits.lane(definition, task))
-
-
-def of_step(tx: Tx, definition: Definition, before: Task, after: Task) -> int | None:
-    """The lane of a task after a step; None where it stays. Only limits make it change."""
+def text(definition: Definition, before: Task | None, after: Task) -> str | None:
+    """The lane of a task after a step, in words; None where it stays. Only limits make it change."""
+    if before is None:
+        return limits.lane(definition, after)
     if not definition.limits:
         return None
-    text = limits.lane(definition, after)
-    return None if text == limits.lane(definition, before) else _interned(tx, text)
+    found = limits.lane(definition, after)
+    return None if found == limits.lane(definition, before) else found
 
 
 def with_work(tx: Tx, definition: Definition) -> list[Lane]:
@@ -69,7 +67,8 @@ def _lane(definition: Definition, state: str, key: int, text: str, place: Instan
 _OPEN_FORM = parse(_OPEN_TEXT)
 
 
-def _interned(tx: Tx, text: str) -> int:
+def interned(tx: Tx, text: str) -> int:
+    """The number of a lane, which there is from now on."""
     if text == _OPEN_TEXT:
         return OPEN
     key = _digest(text)

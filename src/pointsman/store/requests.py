@@ -4,9 +4,11 @@ The row is inserted in the step's own transaction. Two transactions with one key
 unknown COMMIT happened is settled by running the unit again: it finds the row, or it inserts it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from pointsman.kernel.chain import canonical
+from pointsman.kernel.task import Task
 from pointsman.store import history
 from pointsman.store.database import Tx
 from pointsman.types import Instant
@@ -39,6 +41,22 @@ def find(tx: Tx, request: Request) -> Answered | None:
 
 def keep(tx: Tx, request: Request, task_id: str, version: int, at: Instant) -> None:
     tx("add_request", principal=request.principal, key=request.key, digest=request.digest, task=task_id, version=version, at=at)
+
+
+def keep_all(tx: Tx, answered: Sequence[tuple[Request, Task]]) -> None:
+    """The same for many steps, each with its task after it."""
+    rows = [
+        {
+            "principal": asked.principal,
+            "key": asked.key,
+            "digest": asked.digest,
+            "task": task.id,
+            "version": task.version,
+            "at": task.updated_at,
+        }
+        for asked, task in answered
+    ]
+    tx("add_requests", rows=canonical(rows))
 
 
 Unmatched = tuple[str, str, str]

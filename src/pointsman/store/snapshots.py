@@ -1,5 +1,6 @@
 """Snapshots of a task every so many versions: they make any version cheap, and say nothing that history does not."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pointsman.kernel.chain import canonical, parse
@@ -14,10 +15,11 @@ def body(task: Task) -> str:
     return canonical({"at": task.updated_at, "changes": changes(None, task)})
 
 
-def keep(tx: Tx, task_key: int, task: Task) -> None:
-    """Keep one when it is due."""
-    if task.version % EVERY == 0:
-        tx("add_snapshot", task=task_key, version=task.version, body=body(task))
+def keep(tx: Tx, moved: Mapping[int, Task]) -> None:
+    """Keep one of each task that is due, by their keys."""
+    due = [{"task": key, "version": task.version, "body": body(task)} for key, task in moved.items() if task.version % EVERY == 0]
+    if due:
+        tx("add_snapshots", rows=canonical(due))
 
 
 def before(tx: Tx, task_id: str, version: int) -> tuple[int, dict[str, Any]] | None:

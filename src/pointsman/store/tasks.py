@@ -1,12 +1,14 @@
 """The tasks table: the current row of each task, which folding its history must give back."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Literal
 
+from pointsman.errors import StoreError
 from pointsman.kernel.chain import canonical, parse
 from pointsman.kernel.task import TOLD, Attempts, Lease, Task, parsed, plain
+from pointsman.store.binding import MOVED
 from pointsman.store.database import Row, Tx
 from pointsman.store.lanes import Lane
 from pointsman.types import Instant, minutes
@@ -106,6 +108,11 @@ def find(tx: Tx, task_id: str) -> Stored | None:
     return None if row is None else stored(row, tx.now)
 
 
+def find_all(tx: Tx, task_ids: Collection[str]) -> dict[str, Stored]:
+    """Those of these tasks that exist, by id, all locked."""
+    return {row[1]: stored(row, tx.now) for row in tx("find_tasks", ids=canonical(sorted(task_ids)))}
+
+
 def can_wake(tx: Tx, machine: str) -> bool:
     """Whether `wake` has work."""
     return bool(tx("some_can_wake", machine=machine, now=tx.now)[0])
@@ -118,12 +125,12 @@ def wake(tx: Tx, machine: str, *, waiting: bool = False) -> int:
     return len(tx(statement, machine=machine, now=tx.now, limit=WOKEN))
 
 
-def next_in_lane(tx: Tx, lane: Lane, start: tuple[Instant, int], *, waiting: bool) -> Stored | None:
-    """The first task of a lane from a place and key on, locked. Rows that others hold are passed over, or waited for."""
+def next_in_lane(tx: Tx, lane: Lane, start: tuple[Instant, int], limit: int, *, waiting: bool) -> list[Stored]:
+    """The first tasks of a lane from a place and key on, locked. Rows that others hold are passed over, or waited for."""
     where = {"machine": lane.machine, "machine_version": lane.machine_version, "state": lane.state, "lane": lane.key}
     statement = "next_in_lane_at_last" if waiting else "next_in_lane"
-    row = tx(statement, **where, place=start[0], from_key=start[1])
-    return None if row is None else stored(row, tx.now)
+    rows = tx(statement, **where, place=start[0], from_key=start[1], limit=limit)
+    return [stored(row, tx.now) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +159,6 @@ def prolong(tx: Tx, task_id: str, until: Instant) -> None:
     tx("prolong_lease", id=task_id, lease_until=until)
 
 
-def add(tx: Tx, task: Task, *, final: bool, head: str, lane: int, blockers: int = 0) -> int:
-    """Insert a new task that waits for so many others; its key."""
-    key: int = tx("add_task", **columns(task, final=final, head=head, blockers=blockers), blockers=blockers, lane=lane)[0]
-    return key
-
-
 def unblock(tx: Tx, task: Stored, *, final: bool) -> bool:
     """A task waits for one other less, while it still is what was read; no entry."""
     left = task.blockers - 1
@@ -169,13 +170,48 @@ def unblock(tx: Tx, task: Stored, *, final: bool) -> bool:
 _FIXED = ("id", "machine", "machine_version", "priority", "created_by", "created_at", "tags", "needs", "dedupe_key", "parent", "blocked_by")
 
 
-def advance(tx: Tx, before: Stored, after: Task, *, final: bool, head: str, lane: int | None) -> None:
-    """Write the step's row while it still is what was read; when it is not, the unit is at its end. A lane of None stays."""
-    values = columns(after, final=final, head=head, before=before)
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A step as the tasks table keeps it: the row it moves, or None where it makes one, which waits for `blockers` others;
+    and the hash of its entry."""
+
+    before: Stored | None
+    after: Task
+    final: bool
+    head: str
+    blockers: int = 0
+
+
+def put(tx: Tx, moved: Moved, lane: int | None) -> int:
+    """Write a step's row; its key. One that is not what was read any more is the end of the unit. A lane of None stays."""
+    if moved.before is None:
+        return tx("add_task", **_added(moved, lane))[0]
+    tx("advance_task", **_advanced(moved, moved.before, lane))
+    return moved.before.key
+
+
+def put_all(tx: Tx, moves: Sequence[tuple[Moved, int | None]]) -> dict[str, int]:
+    """The same for the rows of many tasks; their keys by id. All of them are what was read, or nothing of the unit is done."""
+    added = [_added(moved, lane) for moved, lane in moves if moved.before is None]
+    advanced = [_advanced(moved, moved.before, lane) for moved, lane in moves if moved.before is not None]
+    keys = {moved.after.id: moved.before.key for moved, _ in moves if moved.before is not None}
+    if added:
+        keys |= {task: key for key, task in tx("add_tasks", rows=canonical(added))}
+    if advanced and len(tx("advance_tasks", rows=canonical(advanced))) != len(advanced):
+        raise StoreError("store_busy", MOVED)
+    return keys
+
+
+def _added(moved: Moved, lane: int | None) -> dict[str, Any]:
+    values = columns(moved.after, final=moved.final, head=moved.head, blockers=moved.blockers)
+    return {**values, "blockers": moved.blockers, "lane": lane}
+
+
+def _advanced(moved: Moved, before: Stored, lane: int | None) -> dict[str, Any]:
+    values = columns(moved.after, final=moved.final, head=moved.head, before=before)
     for name in _FIXED:
         del values[name]
-    expected = {"expected_version": before.task.version, "expected_epoch": before.task.epoch}
-    tx("advance_task", key=before.key, lane=lane, **expected, **values)
+    return {**values, "key": before.key, "lane": lane, "expected_version": before.task.version, "expected_epoch": before.task.epoch}
 
 
 @dataclass(frozen=True, slots=True)

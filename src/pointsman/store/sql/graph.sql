@@ -72,6 +72,23 @@ ON CONFLICT (task) DO UPDATE SET
     cascade = CASE WHEN excluded.cascade = 1 THEN 1 ELSE settling.cascade END
 RETURNING times;
 
+-- name: mark_settlings@sqlite :many
+-- The same for many tasks, a JSON array of objects; which of them concern somebody.
+INSERT INTO settling (task, at, cascade, times)
+SELECT value ->> 'task', value ->> 'at', 0, 1
+FROM json_each(:rows)
+WHERE value ->> 'parent' IS NOT NULL OR EXISTS (SELECT 1 FROM dependencies WHERE upstream = value ->> 'task' AND settled = 0)
+ON CONFLICT (task) DO UPDATE SET times = settling.times + 1
+RETURNING task;
+
+-- name: mark_settlings@postgres :many
+INSERT INTO settling (task, at, cascade, times)
+SELECT r.task, r.at, 0, 1
+FROM json_to_recordset(CAST(:rows AS json)) AS r (task text, at bigint, parent text)
+WHERE r.parent IS NOT NULL OR EXISTS (SELECT 1 FROM dependencies WHERE upstream = r.task AND settled = 0)
+ON CONFLICT (task) DO UPDATE SET times = settling.times + 1
+RETURNING task;
+
 -- name: settling :one?
 SELECT cascade, times
 FROM settling

@@ -21,11 +21,51 @@ WITH added AS (
 )
 INSERT INTO unnumbered (entry) SELECT key FROM added;
 
+-- name: add_entries@sqlite :many
+-- The same for many entries, a JSON array of objects, each of another task.
+INSERT INTO entries (
+    task, version, at, kind, event, from_state, to_state, by, session, door, auth, epoch, payload_digest, request_key,
+    request_digest, format, previous, hash
+)
+SELECT
+    value ->> 'task', value ->> 'version', value ->> 'at', value ->> 'kind', value ->> 'event', value ->> 'from_state',
+    value ->> 'to_state', value ->> 'by', value ->> 'session', value ->> 'door', value ->> 'auth', value ->> 'epoch',
+    value ->> 'payload_digest', value ->> 'request_key', value ->> 'request_digest', value ->> 'format', value ->> 'previous',
+    value ->> 'hash'
+FROM json_each(:rows)
+RETURNING key, task;
+
+-- name: add_entries@postgres :many
+WITH added AS (
+    INSERT INTO entries (
+        task, version, at, kind, event, from_state, to_state, by, session, door, auth, epoch, payload_digest, request_key,
+        request_digest, format, previous, hash
+    )
+    SELECT
+        task, version, at, kind, event, from_state, to_state, by, session, door, auth, epoch, payload_digest, request_key,
+        request_digest, format, previous, hash
+    FROM json_populate_recordset(CAST(NULL AS entries), CAST(:rows AS json))
+    RETURNING key, task
+), waiting AS (
+    INSERT INTO unnumbered (entry) SELECT key FROM added
+)
+SELECT key, task FROM added;
+
 -- name: add_payload :none
 INSERT INTO payloads (entry, nonce, body)
 SELECT key, :nonce, :body
 FROM entries
 WHERE task = :task AND version = :version;
+
+-- name: add_payloads@sqlite :none
+INSERT INTO payloads (entry, nonce, body)
+SELECT value ->> 'entry', value ->> 'nonce', value ->> 'body'
+FROM json_each(:rows);
+
+-- name: add_payloads@postgres :none
+INSERT INTO payloads (entry, nonce, body)
+SELECT entry, nonce, body
+FROM json_populate_recordset(CAST(NULL AS payloads), CAST(:rows AS json));
 
 -- name: entries_of :many
 -- A task's history with payloads, oldest first, between two versions.

@@ -15,6 +15,17 @@ WHERE principal = :principal AND key = :key;
 -- name: add_request :none
 INSERT INTO requests (principal, key, digest, task, version, at) VALUES (:principal, :key, :digest, :task, :version, :at);
 
+-- name: add_requests@sqlite :none
+-- The same for many, a JSON array of objects.
+INSERT INTO requests (principal, key, digest, task, version, at)
+SELECT value ->> 'principal', value ->> 'key', value ->> 'digest', value ->> 'task', value ->> 'version', value ->> 'at'
+FROM json_each(:rows);
+
+-- name: add_requests@postgres :none
+INSERT INTO requests (principal, key, digest, task, version, at)
+SELECT principal, key, digest, task, version, at
+FROM json_populate_recordset(CAST(NULL AS requests), CAST(:rows AS json));
+
 -- name: request_keys_after :many
 -- The next idempotency records: a window of the table.
 SELECT principal, key

@@ -1,5 +1,13 @@
--- name: add_snapshot :none
-INSERT INTO snapshots (task, version, body) VALUES (:task, :version, :body);
+-- name: add_snapshots@sqlite :none
+-- A JSON array of objects: one, or those that a batch makes due.
+INSERT INTO snapshots (task, version, body)
+SELECT value ->> 'task', value ->> 'version', value ->> 'body'
+FROM json_each(:rows);
+
+-- name: add_snapshots@postgres :none
+INSERT INTO snapshots (task, version, body)
+SELECT task, version, body
+FROM json_populate_recordset(CAST(NULL AS snapshots), CAST(:rows AS json));
 
 -- name: snapshot_before :one?
 -- The last snapshot at or before a version.

@@ -5,6 +5,21 @@ FROM tasks
 WHERE id = :id
 /*lock*/;
 
+-- name: find_tasks@sqlite :many
+-- Tasks by their ids, a JSON array, locked for a decision in the order in which whoever locks several takes them.
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
+FROM tasks
+WHERE id IN (SELECT value FROM json_each(:ids))
+ORDER BY id
+/*lock*/;
+
+-- name: find_tasks@postgres :many
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
+FROM tasks
+WHERE id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS json))))
+ORDER BY id
+/*lock*/;
+
 -- name: some_can_wake :one
 -- Whether time has made a task claimable that nobody has put among those that can be claimed yet.
 SELECT EXISTS (
@@ -39,24 +54,24 @@ SET ready = 1
 WHERE key IN (SELECT found.key FROM found)
 RETURNING key;
 
--- name: next_in_lane :one?
--- The first claimable task of a lane from a place on. One that somebody is deciding on is passed over.
+-- name: next_in_lane :many
+-- The first claimable tasks of a lane from a place on. One that somebody is deciding on is passed over.
 SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
 FROM tasks
 WHERE ready > 0 AND machine = :machine AND machine_version = :machine_version AND state = :state AND lane = :lane
     AND (place, key) >= (:place, :from_key)
 ORDER BY place, key
-LIMIT 1
+LIMIT :limit
 /*lock:skip*/;
 
--- name: next_in_lane_at_last :one?
+-- name: next_in_lane_at_last :many
 -- The same, waiting for whoever holds a row: it may be given back.
 SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
 FROM tasks
 WHERE ready > 0 AND machine = :machine AND machine_version = :machine_version AND state = :state AND lane = :lane
     AND (place, key) >= (:place, :from_key)
 ORDER BY place, key
-LIMIT 1
+LIMIT :limit
 /*lock*/;
 
 -- name: tasks_due :many
@@ -92,6 +107,37 @@ INSERT INTO tasks (
 )
 RETURNING key;
 
+-- name: add_tasks@sqlite :many
+-- The same for many rows, a JSON array of objects.
+INSERT INTO tasks (
+    id, machine, machine_version, state, final, version, revision, digest, fields, owner, owner_root, session, epoch, priority,
+    place, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags,
+    needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers, ready, wake_at, lane
+)
+SELECT
+    value ->> 'id', value ->> 'machine', value ->> 'machine_version', value ->> 'state', value ->> 'final', value ->> 'version',
+    value ->> 'revision', value ->> 'digest', value ->> 'fields', value ->> 'owner', value ->> 'owner_root', value ->> 'session',
+    value ->> 'epoch', value ->> 'priority', value ->> 'place', value ->> 'evidence', value ->> 'contributors',
+    value ->> 'decisions', value ->> 'created_by', value ->> 'created_at', value ->> 'updated_at', value ->> 'head',
+    value ->> 'lease_until', value ->> 'since', value ->> 'deadline', value ->> 'run_at', value ->> 'tags', value ->> 'needs',
+    value ->> 'dedupe_key', value ->> 'parent', value ->> 'blocked_by', value ->> 'attempts', value ->> 'parked',
+    value ->> 'joining', value ->> 'blockers', value ->> 'ready', value ->> 'wake_at', value ->> 'lane'
+FROM json_each(:rows)
+RETURNING key, id;
+
+-- name: add_tasks@postgres :many
+INSERT INTO tasks (
+    id, machine, machine_version, state, final, version, revision, digest, fields, owner, owner_root, session, epoch, priority,
+    place, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags,
+    needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers, ready, wake_at, lane
+)
+SELECT
+    id, machine, machine_version, state, final, version, revision, digest, fields, owner, owner_root, session, epoch, priority,
+    place, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags,
+    needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers, ready, wake_at, lane
+FROM json_populate_recordset(CAST(NULL AS tasks), CAST(:rows AS json))
+RETURNING key, id;
+
 -- name: advance_task :sure
 -- The step's new row, while the task still is what was read.
 UPDATE tasks
@@ -102,6 +148,48 @@ SET state = :state, final = :final, version = :version, revision = :revision, di
     parked = :parked, joining = :joining, ready = :ready, wake_at = :wake_at, lane = coalesce(:lane, lane)
 WHERE key = :key AND version = :expected_version AND epoch = :expected_epoch
 RETURNING version;
+
+-- name: advance_tasks@sqlite :many
+-- The same for many rows, a JSON array of objects: those that still are what was read.
+UPDATE tasks
+SET
+    state = r.state, final = r.final, version = r.version, revision = r.revision, digest = r.digest, fields = r.fields,
+    owner = r.owner, owner_root = r.owner_root, session = r.session, epoch = r.epoch, evidence = r.evidence,
+    contributors = r.contributors, decisions = r.decisions, updated_at = r.updated_at, head = r.head, lease_until = r.lease_until,
+    since = r.since, deadline = r.deadline, run_at = r.run_at, place = r.place, attempts = r.attempts, parked = r.parked,
+    joining = r.joining, ready = r.ready, wake_at = r.wake_at, lane = coalesce(r.lane, tasks.lane)
+FROM (
+    SELECT
+        value ->> 'key' AS key, value ->> 'expected_version' AS expected_version, value ->> 'expected_epoch' AS expected_epoch,
+        value ->> 'state' AS state, value ->> 'final' AS final, value ->> 'version' AS version, value ->> 'revision' AS revision,
+        value ->> 'digest' AS digest, value ->> 'fields' AS fields, value ->> 'owner' AS owner,
+        value ->> 'owner_root' AS owner_root, value ->> 'session' AS session, value ->> 'epoch' AS epoch,
+        value ->> 'evidence' AS evidence, value ->> 'contributors' AS contributors, value ->> 'decisions' AS decisions,
+        value ->> 'updated_at' AS updated_at, value ->> 'head' AS head, value ->> 'lease_until' AS lease_until,
+        value ->> 'since' AS since, value ->> 'deadline' AS deadline, value ->> 'run_at' AS run_at, value ->> 'place' AS place,
+        value ->> 'attempts' AS attempts, value ->> 'parked' AS parked, value ->> 'joining' AS joining, value ->> 'ready' AS ready,
+        value ->> 'wake_at' AS wake_at, value ->> 'lane' AS lane
+    FROM json_each(:rows)
+) AS r
+WHERE tasks.key = r.key AND tasks.version = r.expected_version AND tasks.epoch = r.expected_epoch
+RETURNING key;
+
+-- name: advance_tasks@postgres :many
+UPDATE tasks
+SET
+    state = r.state, final = r.final, version = r.version, revision = r.revision, digest = r.digest, fields = r.fields,
+    owner = r.owner, owner_root = r.owner_root, session = r.session, epoch = r.epoch, evidence = r.evidence,
+    contributors = r.contributors, decisions = r.decisions, updated_at = r.updated_at, head = r.head, lease_until = r.lease_until,
+    since = r.since, deadline = r.deadline, run_at = r.run_at, place = r.place, attempts = r.attempts, parked = r.parked,
+    joining = r.joining, ready = r.ready, wake_at = r.wake_at, lane = coalesce(r.lane, tasks.lane)
+FROM json_to_recordset(CAST(:rows AS json)) AS r (
+    key bigint, expected_version bigint, expected_epoch bigint, state text, final bigint, version bigint, revision bigint,
+    digest text, fields text, owner text, owner_root text, session text, epoch bigint, evidence text, contributors text,
+    decisions text, updated_at bigint, head text, lease_until bigint, since bigint, deadline bigint, run_at bigint, place bigint,
+    attempts text, parked text, joining text, ready bigint, wake_at bigint, lane bigint
+)
+WHERE tasks.key = r.key AND tasks.version = r.expected_version AND tasks.epoch = r.expected_epoch
+RETURNING tasks.key;
 
 -- name: unblock_task :one?
 -- A task waits for fewer others, only while it still is what was read.

@@ -1,0 +1,101 @@
+"""The line: the tasks that wait and suit a claim, in the order in which they are given."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+from pointsman.engine import holding
+from pointsman.engine.registry import Registry
+from pointsman.kernel.definition import Definition
+from pointsman.kernel.lease import queued
+from pointsman.kernel.limits import full
+from pointsman.kernel.task import Task
+from pointsman.store import lanes, limits, tasks
+from pointsman.store.database import Tx
+from pointsman.store.lanes import Lane
+from pointsman.store.tasks import Stored, place
+from pointsman.types import Instant
+
+Line = Sequence[tuple[Lane, Definition]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which task a claim is for: one by id, else the first that waits in these states, has all these tags, and needs
+    nothing but these capabilities."""
+
+    machine: str
+    task: str | None = None
+    states: Sequence[str] | None = None
+    tags: frozenset[str] = frozenset()
+    capabilities: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """How the line is read: so many tasks of a lane together; with an eye on holds, where there are any; and waiting for
+    whoever decides on one, or passing over it."""
+
+    together: int
+    held: bool
+    waiting: bool
+
+
+def lanes_for(registry: Registry, tx: Tx, wanted: Wanted) -> Line:
+    """The lanes in which a task waits that suits, over the versions that can be served here: unowned in the initial state,
+    or lapsed on the way back there; or either in the states that were asked for."""
+    return [
+        (lane, definition)
+        for definition in registry.servable(tx, wanted.machine)
+        for lane in lanes.with_work(tx, definition)
+        if _suits(wanted, definition, lane)
+    ]
+
+
+def _suits(wanted: Wanted, definition: Definition, lane: Lane) -> bool:
+    states = wanted.states or (definition.initial, *queued(definition))
+    return lane.state in states and lane.needs <= wanted.capabilities and wanted.tags <= lane.tags
+
+
+def candidates(tx: Tx, wanted: Wanted, line: Line, looking: Looking) -> Iterator[Stored]:
+    """Tasks in the order of their places, over all lanes, each locked when it is given out."""
+    turns: list[tuple[Instant, int, int, Stored | None]] = [(lane.place, lane.head, n, None) for n, (lane, _) in enumerate(line)]
+    coming = [_of_lane(tx, lane, definition, looking) for lane, definition in line]
+    heapify(turns)
+    while turns:
+        at, key, number, found = heappop(turns)
+        if found is not None:
+            if _serves(wanted, line[number][0], found.task):
+                yield found
+            heappush(turns, (at, key + 1, number, None))
+        elif (found := next(coming[number], None)) is not None:
+            heappush(turns, (place(found.task), found.key, number, found))
+
+
+def _of_lane(tx: Tx, lane: Lane, definition: Definition, looking: Looking) -> Iterator[Stored]:
+    """The tasks of one lane. It ends as soon as its limit is used up; and at the first that is held: behind a backlog that is
+    let go at a rate everybody waits for its turn."""
+    start = (lane.place, lane.head)
+    while not _used_up(tx, definition, lane):
+        page = tasks.next_in_lane(tx, lane, start, looking.together, waiting=looking.waiting)
+        for number, found in enumerate(page):
+            if (looking.held and holding.stops(tx, definition, found.task)) or (number and _used_up(tx, definition, lane)):
+                return
+            yield found
+        if len(page) < looking.together:
+            return
+        start = (place(page[-1].task), page[-1].key + 1)
+
+
+def _serves(wanted: Wanted, lane: Lane, task: Task) -> bool:
+    """The flag that brought a task here is only a hint. Unless a state was asked for, what is unowned waits in the initial
+    one alone."""
+    return task.lapsed if task.owner is not None else wanted.states is not None or lane.initial
+
+
+def _used_up(tx: Tx, definition: Definition, lane: Lane) -> bool:
+    """Whether a limit leaves nothing for any task of a lane. Where tasks are leased a lapsed one may have a place already."""
+    declared = {limit.name: limit for limit in definition.limits}
+    counting = [(declared[name], subject) for name, subject in lane.limits if name in declared]
+    leased = definition.state[lane.state].lease is not None
+    return any(full(limit, limits.used(tx, limit, subject, tx.now)) for limit, subject in counting if limit.per is not None or not leased)
