@@ -1,5 +1,7 @@
 """P5: altering, dropping, swapping or inserting an entry, or any covered or derived column, is found and named."""
 
+from functools import partial
+
 import pytest
 
 import support
@@ -7,6 +9,7 @@ from databases import STORES
 from pointsman import Event, Limit, Machine, Pointsman, Schedule, State, Tasks, Verdict, check, field, hours, optional, owner
 from pointsman.engine.chance import wall_clock
 from pointsman.engine.timers import Schedules
+from pointsman.store import clock
 from pointsman.store.columns import COLUMNS, POSTGRES_COLUMNS, VOLATILE
 from pointsman.store.snapshots import EVERY
 from promises.copies import Copies, PostgresCopies, SqliteCopies
@@ -64,6 +67,7 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         for upstream in (task, long):
             pm.create("tasks", {"title": "t", "brief": "b"}, by="ann", blocked_by=[{"task": upstream.id}])
         pm.lift(pm.hold({"tag": "gpu"}, by="olga", reason="enough", until=wall_clock() + hours(1)).id, by="olga")
+        pm.engine.db.run(partial(clock.move, None, 0))
         Schedules(pm.engine).run_once()
         for repo in ("one", "two"):
             pm.create("limited", {"repo": repo}, by="ann", tags=[repo], needs=["git"])
