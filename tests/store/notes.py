@@ -122,7 +122,9 @@ def open_notes(folder: Path, name: str = "notes.db", **changes: Any) -> Sqlite:
 
 
 def open_postgres_notes(url: str, folder: Path, **changes: Any) -> Postgres:
-    known = {"statements": statements(folder / "sql", "postgres"), "schema": POSTGRES_SCHEMA, "clock": Clock(), "create": True}
+    known = {"statements": statements(folder / "sql", "postgres"), "schema": POSTGRES_SCHEMA, "create": True}
+    clock = changes.pop("clock", Clock())
+    known["clock"] = None if clock is None else RisingClock(clock)
     return open_postgres(url, **({"asked": load(SERVER_SQL, "postgres")} | known | changes))
 
 

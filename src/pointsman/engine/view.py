@@ -84,7 +84,7 @@ class View:
         definition = self.engine.registry.known(task.machine, task.machine_version)
         if definition is None:
             return task
-        told = None if task.blocked_by else waiting(definition, task, task.updated_at)
+        told = None if task.blocked_by or task.replayed else waiting(definition, task, task.updated_at)
         return replace(task, waiting=told, allowed=allowed(definition, task, principal(by), session))
 
     def drive(self, steps: Steps[Any]) -> Any:

@@ -55,8 +55,7 @@ class RisingClock:
     says, forward."""
 
     def __init__(self, wall: Callable[[], Instant], uptime: Callable[[], Duration] | None = None):
-        self._wall = wall
-        self.uptime = wall if uptime is None else uptime
+        self._wall, self._uptime = wall, uptime
         self._lock = Lock()
         self._told: Instant = 0
         self._expected: Mark | None = None
@@ -65,7 +64,7 @@ class RisingClock:
 
     def __call__(self, look: Callable[[], Mark | None] = unmarked) -> Instant:
         """The time. `look` finds the mark, and is asked once a tick."""
-        uptime, wall = self.uptime(), self._wall()  # in this order what is expected is never too little
+        uptime, wall = self._read()
         expected, mark = self._expected, None
         if expected is None or self._is_late(uptime):
             mark = look()
@@ -74,6 +73,15 @@ class RisingClock:
         with self._lock:
             self._told = max(self._told, reached, 0 if mark is None else mark.at)
             return self._told
+
+    def uptime(self) -> Duration:
+        return self._read()[0]
+
+    def _read(self) -> tuple[Duration, Instant]:
+        """Both, the uptime first: so what is expected is never too little."""
+        if self._uptime is None:
+            return (wall := self._wall()), wall
+        return self._uptime(), self._wall()
 
     def _is_late(self, uptime: Duration) -> bool:
         return abs(uptime - self._ticked) >= TICK

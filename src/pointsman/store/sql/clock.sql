@@ -1,7 +1,8 @@
 -- name: find_mark :one?
 -- The last time that the store is known to have seen, and the uptime of the machine at which that was.
 SELECT mark, uptime
-FROM clock;
+FROM clock
+WHERE one = 1;
 
 -- name: keep_mark :one?
 -- On to another time, if nobody has moved it since it was read; the first, if nobody has begun.
