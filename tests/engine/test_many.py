@@ -377,7 +377,10 @@ def test_a_snapshot_is_kept_when_it_is_due(pm: Pointsman) -> None:
         ([], ["tasks"]),
         ([(NOBODY, 1, {})] * (MOST_AT_ONCE + 1), ["tasks"]),
         ([5, (NOBODY, 1)], ["tasks[0]", "tasks[1]"]),
-        ([("no id", True, []), (NOBODY, 1.0, None)], ["tasks[0][0]", "tasks[0][1]", "tasks[0][2]", "tasks[1][1]", "tasks[1][2]"]),
+        (
+            [("no id", True, []), (NOBODY, 1.0, None), (NOBODY, 2**63, {})],
+            ["tasks[0][0]", "tasks[0][1]", "tasks[0][2]", "tasks[1][1]", "tasks[1][2]", "tasks[2][1]"],
+        ),
         ([(NOBODY, 1, {}), (NOBODY.upper(), 1, {})], ["tasks[1][0]"]),
     ],
 )
