@@ -7,7 +7,7 @@ from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 
-from bench import flat, growth, python_api, rivals, stream, tools, waiting
+from bench import flat, growth, jobs, python_api, rivals, stream, tools, waiting
 from bench.table import Effort, Line, disk, machine, render
 
 PEERS = "<!-- peers -->"
@@ -38,6 +38,7 @@ def main() -> None:
 def measure(folder: Path, effort: Effort) -> list[Line]:
     groups: Iterable[tuple[str, Callable[[], list[Line]]]] = (
         ("the Python API", lambda: python_api.figures(folder, effort)),
+        ("jobs", lambda: [jobs.on_sqlite(folder, batch, effort) for batch in jobs.BATCHES]),
         ("the flat service", lambda: flat.figures(folder, effort)),
         ("the feed", lambda: stream.figures(folder, effort)),
         ("two processes", lambda: rivals.figures(folder, effort)),

@@ -6,15 +6,18 @@ from contextlib import ExitStack
 
 from bench import closure, one_statement
 from bench.growth import flat
+from bench.jobs import BATCHES, Jobs, do
 from bench.load import FIELDS
 from bench.postgres_server import database, execute, running, version
 from bench.python_api import BY, again, drafting
 from bench.table import Effort, Line, beside
-from pointsman import Event, Machine, Pointsman, State, Tasks, minutes, owner
+from pointsman import Pointsman, Tasks
 
 WARM_S = 0.5
 CALLERS = (1, 4, 16)
 MOST = CALLERS[-1]
+SEVERAL = ((1, MOST), (16, 4), (100, 4))
+"""Jobs by one call, and how many call: with many at once a few keep the server busy."""
 MORE = """
 DO $$ BEGIN EXECUTE (
     SELECT format(
@@ -29,21 +32,6 @@ DO $$ BEGIN EXECUTE (
 """So many more rows like the one that is there, each with an id and a place of its own."""
 
 
-class Jobs(Machine, name="jobs"):
-    """Nothing to do: claimed and finished."""
-
-    version = 1
-
-    waiting = State(initial=True)
-    working = State(lease=minutes(15))
-    done = State(final=True)
-    failed = State(final=True, outcome="failed")
-
-    claim = Event(waiting >> working, acquires=True)
-    finish = Event(working >> done, by=owner)
-    fail = Event(working >> failed, by=owner)
-
-
 def figures(url: str | None, effort: Effort) -> list[Line]:
     """On the server that `url` names, in databases made for this and dropped; else on a server of our own."""
     with running(url) as server:
@@ -51,7 +39,7 @@ def figures(url: str | None, effort: Effort) -> list[Line]:
             Line("PostgreSQL: the server", version(server)),
             *(transitions(server, callers, effort) for callers in CALLERS),
             driver(server, effort),
-            jobs(server, effort),
+            *(jobs(server, batch, callers, effort) for batch, callers in SEVERAL),
             claims(server, effort),
         ]
 
@@ -79,24 +67,19 @@ def driver(server: str, effort: Effort) -> Line:
         )
 
 
-def jobs(server: str, effort: Effort) -> Line:
-    """Each made beforehand, claimed and finished by a call of its own."""
+def jobs(server: str, batch: int, callers: int, effort: Effort) -> Line:
+    """Each made beforehand, claimed and finished: by calls of its own, or with others."""
     with database(server) as floor, database(server) as url, Pointsman(url, machines=[Jobs, Tasks]) as pm:
         pm.create("jobs", {}, by=BY)
-        execute(url, MORE.format(count=round(10_000 * effort.seconds) + MOST))
+        execute(url, MORE.format(count=round(30_000 * effort.seconds) + batch * MOST), "VACUUM ANALYZE pointsman.tasks")
+        name = "one by one" if batch == 1 else f"{batch} by one call each"
         return beside(
-            f"PostgreSQL, no-op jobs, claimed and finished one by one, {MOST} callers",
+            f"PostgreSQL, no-op jobs, claimed and finished, {name}, {callers} callers",
             lambda: one_statement.by_asyncpg(floor, MOST, effort.seconds),
-            lambda: warm([lambda: job(pm)] * MOST, effort),
+            lambda: batch * warm([lambda: do(pm, batch)] * callers, effort),
             effort,
-            "≥ 1.24 in batches of 100",
+            "≥ 1.24" if batch == BATCHES[-1] else "",
         )
-
-
-def job(pm: Pointsman) -> None:
-    task = pm.claim("jobs", by=BY)
-    assert task is not None, "there are enough"
-    pm.propose(task.id, "finish", by=BY, epoch=task.epoch)
 
 
 def claims(server: str, effort: Effort) -> Line:

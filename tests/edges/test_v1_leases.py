@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from edges.v1_world import NOBODY, Board, board, paths, refused
-from pointsman import Event, Machine, Refused, State, Tasks, hours, minutes
-from pointsman.engine import claim as units
-from pointsman.errors import Refusal
+from pointsman import Event, Machine, State, Task, Tasks, hours, minutes
 from pointsman.testing import FakeClock
 from pointsman.types import seconds
 
@@ -20,6 +18,19 @@ class Letters(Machine, name="letters"):
     draft = State(initial=True)
     sent = State(final=True, outcome="failed")
     send = Event(draft >> sent)
+
+
+def is_full(task: Task) -> bool:
+    return task.fields["full"] is True
+
+
+class Crates(Machine, name="crates"):
+    full: bool
+    waiting = State(initial=True)
+    work = State(lease=minutes(10))
+    done = State(final=True, outcome="failed")
+    take = Event(waiting >> work, acquires=True, when=is_full)
+    finish = Event(work >> done)
 
 
 @pytest.fixture
@@ -111,19 +122,13 @@ def test_the_same_key_takes_one_task(at: Board) -> None:
     assert len(_taken(at, limit=9)) == 1
 
 
-def test_what_was_taken_is_told_though_the_next_is_refused(at: Board, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = at.create().json()["id"]
-    claim, asked = units.claim_next, list[str]()
-
-    def second_fails(deciding: Any, wanted: Any, *rest: Any) -> Any:
-        asked.append(wanted.machine)
-        if len(asked) > 1:
-            raise Refused(Refusal("guard_failed", "not now"))
-        return claim(deciding, wanted, *rest)
-
-    monkeypatch.setattr(units, "claim_next", second_fails)
-    assert [task["id"] for task in _taken(at, limit=3)] == [made]
-    refused(_claim(at), 409, "guard_failed")
+def test_what_a_guard_keeps_back_is_passed_over(tmp_path: Path) -> None:
+    """And told when there is nothing else."""
+    with board(tmp_path, Crates) as at:
+        full = [at.create(fields={"full": full}).json()["id"] for full in (True, False, True)][::2]
+        assert [task["id"] for task in _taken(at, limit=3)] == full
+        for limit in (1, 3):
+            refused(_claim(at, limit=limit), 409, "guard_failed")
 
 
 def test_the_machine_is_named_where_several_are_served(tmp_path: Path) -> None:

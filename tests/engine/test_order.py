@@ -232,6 +232,12 @@ STEPS = st.one_of(
         st.sampled_from([None, -60, 30, 700]),
     ),
     st.tuples(st.just("claim"), st.sets(st.sampled_from(["gpu", "git"])), st.sets(st.sampled_from(["red", "blue"]), max_size=1)),
+    st.tuples(
+        st.just("claim many"),
+        st.integers(1, 6),
+        st.sets(st.sampled_from(["gpu", "git"])),
+        st.sets(st.sampled_from(["red", "blue"]), max_size=1),
+    ),
     st.tuples(st.just("wait"), st.sampled_from([20, 61, 601])),
     st.tuples(st.just("finish"), st.integers(0, 9)),
     st.tuples(st.just("renew"), st.integers(0, 9)),
@@ -276,6 +282,8 @@ def _step(pm: Pointsman, clock: FakeClock, made: list[Modelled], step: tuple[Any
             made.append(Modelled(task, 0 if run_at is None else run_at, number=len(made)))
         case ("claim", set(capabilities), set(tags)):
             _claimed(pm, clock, made, capabilities, tags)
+        case ("claim many", int(number), set(capabilities), set(tags)):
+            _claimed_many(pm, clock, made, number, capabilities, tags)
         case ("wait", int(span)):
             clock.advance(seconds(span))
         case ("wake",):
@@ -294,18 +302,32 @@ def _step(pm: Pointsman, clock: FakeClock, made: list[Modelled], step: tuple[Any
 def _claimed(pm: Pointsman, clock: FakeClock, made: list[Modelled], capabilities: set[str], tags: set[str]) -> bool:
     """One claim, here and in the model."""
     (machine,) = pm.machines
+    first = _line(clock, made, capabilities, tags)[:1]
+    task = pm.claim(machine, by=support.OWNER, capabilities=capabilities, tags=tags)
+    _taken(pm, first, [] if task is None else [task])
+    return task is not None
+
+
+def _claimed_many(pm: Pointsman, clock: FakeClock, made: list[Modelled], number: int, capabilities: set[str], tags: set[str]) -> None:
+    (machine,) = pm.machines
+    first = _line(clock, made, capabilities, tags)[:number]
+    _taken(pm, first, pm.claim_many(machine, number, by=support.OWNER, capabilities=capabilities, tags=tags))
+
+
+def _line(clock: FakeClock, made: list[Modelled], capabilities: set[str], tags: set[str]) -> list[Modelled]:
+    """All that is eligible, in order."""
     now = clock.now
     eligible = [
         one for one in made if not one.gone and one.free_at <= now and set(one.task.needs) <= capabilities and tags <= set(one.task.tags)
     ]
-    first = min(eligible, key=lambda one: one.rank, default=None)
-    task = pm.claim(machine, by=support.OWNER, capabilities=capabilities, tags=tags)
-    assert (task and task.id) == (first and first.task.id)
-    if first is None or task is None:
-        return False
-    assert task.lease is not None
-    first.task, first.free_at = task, task.lease.expires_at
-    if task.attempts.counted >= 4:
-        pm.propose(task.id, "finish", by=support.OWNER)
-        first.gone = True
-    return True
+    return sorted(eligible, key=lambda one: one.rank)
+
+
+def _taken(pm: Pointsman, first: list[Modelled], tasks: list[Task]) -> None:
+    assert [task.id for task in tasks] == [one.task.id for one in first]
+    for one, task in zip(first, tasks, strict=True):
+        assert task.lease is not None
+        one.task, one.free_at = task, task.lease.expires_at
+        if task.attempts.counted >= 4:
+            pm.propose(task.id, "finish", by=support.OWNER)
+            one.gone = True

@@ -15,6 +15,7 @@ from pointsman import Limit, Machine, Pointsman, Refused, State, Task, field, ho
 from pointsman.engine.duties import wake
 from pointsman.testing import FakeClock
 
+FIELDS = {"title": "t", "brief": "b"}
 RACERS = 24
 ROUNDS = 3
 
@@ -119,16 +120,62 @@ def test_as_many_tasks_in_several_lanes_as_claimers_are_all_claimed(url: str) ->
         assert one.verify().ok
 
 
+def _several(pm: Pointsman, number: int) -> list[Task]:
+    """As many as are given, some at a time."""
+    found: list[Task] = []
+    while taken := pm.claim_many("tasks", 7, by=f"racer-{number}"):
+        found += taken
+    return found
+
+
+def test_of_those_who_take_many_each_task_has_one_and_none_is_missed(url: str) -> None:
+    with Pointsman(url) as one, Pointsman(url) as other, ThreadPoolExecutor(RACERS) as pool:
+        made = one.create_many("tasks", [FIELDS] * 5 * RACERS, by="ann")
+        gate = Barrier(RACERS)
+
+        def racer(number: int) -> list[Task]:
+            gate.wait(PATIENCE_S)
+            return _several((one, other)[number % 2], number)
+
+        won = [task for taken in pool.map(racer, range(RACERS)) for task in taken]
+        assert sorted(task.id for task in won) == sorted(task.id for task in made)
+        _check(one)
+
+
+def test_those_who_finish_the_same_many_do_not_wait_for_one_another(url: str) -> None:
+    """In whatever order they name them: each is finished once, and nobody is told to try again."""
+    with Pointsman(url) as one, Pointsman(url) as other, ThreadPoolExecutor(2) as pool:
+        for _ in range(ROUNDS):
+            one.create_many("tasks", [FIELDS] * RACERS, by="ann")
+            parts = [(task.id, task.epoch, {}) for task in one.claim_many("tasks", RACERS, by="racer")]
+            asked = [pool.submit(pm.finish_many, "fail", list(order), by="racer") for pm, order in ((one, parts), (other, reversed(parts)))]
+            answers = [answer for future in asked for answer in future.result(PATIENCE_S)]
+            assert sum(isinstance(answer, Task) for answer in answers) == RACERS
+            assert {answer.code for answer in answers if not isinstance(answer, Task)} == {"wrong_state"}
+        _check(one)
+
+
+def _one_of_many(pm: Pointsman, by: str) -> Task | None:
+    return next(iter(pm.claim_many("tasks", 5, by=by)), None)
+
+
+def _one_alone(pm: Pointsman, by: str) -> Task | None:
+    return pm.claim("tasks", by=by)
+
+
+@pytest.mark.parametrize("take", [_one_alone, _one_of_many])
 @pytest.mark.parametrize("ending", ["unit.done", "commit.before"])
-def test_a_queue_whose_last_task_somebody_decides_on_is_not_called_empty(postgres: PostgresServer, ending: str) -> None:
+def test_a_queue_whose_last_task_somebody_decides_on_is_not_called_empty(
+    postgres: PostgresServer, ending: str, take: Callable[[Pointsman, str], Task | None]
+) -> None:
     """Rows that others hold are passed over; when nothing else is there, whoever asks waits to see how that ends."""
     url, pausing = postgres.empty(), Pausing(ending)
     with Pointsman(url, probe=pausing) as slow, Pointsman(url) as quick, ThreadPoolExecutor(2) as pool:
         task = support.create(quick)
         pausing.arm()
-        holding = pool.submit(slow.claim, "tasks", by="slow")
+        holding = pool.submit(take, slow, "slow")
         assert pausing.passed.wait(PATIENCE_S)
-        asking = pool.submit(quick.claim, "tasks", by="quick")
+        asking = pool.submit(take, quick, "quick")
         _until_somebody_waits(postgres, url, asking)
         pausing.leave.set()
         answer = asking.result(PATIENCE_S)

@@ -116,6 +116,18 @@ def a_slow_check(pm: Pointsman, name: str) -> None:
     acknowledged(pm.propose(task.id, "finish", {"text": "right"}, by="w", epoch=task.epoch))
 
 
+def many(pm: Pointsman) -> None:
+    """Made, taken and finished together: long enough for a snapshot, and with one that somebody waits for."""
+    mine = f"many{os.getpid()}"
+    made = pm.create_many("limited", [{"repo": mine}] * 3, by="ann", tags=[mine])
+    acknowledged(pm.create("limited", {"repo": mine}, by="ann", blocked_by=[{"task": made[0].id}]))
+    taken = [acknowledged(task) for task in pm.claim_many("limited", 5, by="w", tags=[mine])]
+    assert [task.id for task in taken] == [task.id for task in made]
+    for answer in pm.finish_many("finish", [(task.id, task.epoch, {}) for task in taken], by="w"):
+        assert isinstance(answer, Task)
+        acknowledged(answer)
+
+
 def an_empty_queue(pm: Pointsman, name: str) -> None:
     while pm.claim(name, by="w") is not None:
         pass
@@ -277,6 +289,7 @@ def main(url: str, crash_point: str) -> None:
         an_empty_queue(pm, name)
         refusals(pm)
         limits_and_lanes(pm, later)
+        many(pm)
         long_history(pm)
         pruned(pm)
         a_family(pm, name, later)

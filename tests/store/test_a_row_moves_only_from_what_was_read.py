@@ -1,6 +1,6 @@
 """The guard of the task's UPDATE by itself: without it a decision on an old read would overwrite a newer row."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +12,18 @@ from pointsman import Pointsman
 from pointsman.errors import StoreError
 from pointsman.store import tasks
 from pointsman.store.database import Tx
-from pointsman.store.tasks import Stored
+from pointsman.store.tasks import Moved, Stored
 
 LATE = 2**60
+Write = Callable[[Tx, Moved], object]
+
+
+def by_itself(tx: Tx, moved: Moved) -> None:
+    tasks.put(tx, moved, None)
+
+
+def with_others(tx: Tx, moved: Moved) -> None:
+    tasks.put_all(tx, [(moved, None)])
 
 
 @pytest.fixture(params=databases.STORES)
@@ -29,8 +38,9 @@ def row(pm: Pointsman, task_id: str) -> Stored:
     return found
 
 
+@pytest.mark.parametrize("write", [by_itself, with_others])
 @pytest.mark.parametrize("old", [{"version": 1}, {"epoch": 0}, {"version": 1, "epoch": 0}, {"version": 3}, {"epoch": 2}])
-def test_a_write_from_another_version_or_epoch_undoes_its_whole_unit(pm: Pointsman, old: dict[str, int]) -> None:
+def test_a_write_from_another_version_or_epoch_undoes_its_whole_unit(pm: Pointsman, old: dict[str, int], write: Write) -> None:
     """Also what came before it, and what was sent with it."""
     current = row(pm, support.claimed(pm).id)
     read = replace(current, task=replace(current.task, **old))
@@ -38,7 +48,7 @@ def test_a_write_from_another_version_or_epoch_undoes_its_whole_unit(pm: Pointsm
 
     def unit(tx: Tx) -> None:
         tasks.prolong(tx, current.task.id, LATE)
-        tasks.advance(tx, read, moved, final=False, head="0" * 64, lane=None)
+        write(tx, Moved(read, moved, final=False, head="0" * 64))
         tasks.prolong(tx, current.task.id, LATE)
 
     with pytest.raises(StoreError, match="what was read moved") as told:
@@ -47,8 +57,18 @@ def test_a_write_from_another_version_or_epoch_undoes_its_whole_unit(pm: Pointsm
     assert row(pm, current.task.id) == current
 
 
-def test_a_write_from_what_stands_there_is_made(pm: Pointsman) -> None:
+@pytest.mark.parametrize("write", [by_itself, with_others])
+def test_a_write_from_what_stands_there_is_made(pm: Pointsman, write: Write) -> None:
     current = row(pm, support.claimed(pm).id)
     moved = replace(current.task, state="drafting", version=current.task.version + 1)
-    pm.engine.db.run(lambda tx: tasks.advance(tx, current, moved, final=False, head="0" * 64, lane=None))
+    pm.engine.db.run(lambda tx: write(tx, Moved(current, moved, final=False, head="0" * 64)))
     assert row(pm, current.task.id).task == moved
+
+
+def test_one_that_moved_undoes_all_that_are_written_with_it(pm: Pointsman) -> None:
+    moved, other = (row(pm, support.claimed(pm).id) for _ in range(2))
+    steps = [Moved(read, replace(read.task, state="drafting", version=3), final=False, head="0" * 64) for read in (moved, other)]
+    pm.release(moved.task.id, by=support.OWNER, epoch=moved.task.epoch)
+    with pytest.raises(StoreError, match="what was read moved"):
+        pm.engine.db.run(lambda tx: tasks.put_all(tx, [(step, None) for step in steps]))
+    assert row(pm, other.task.id) == other

@@ -16,7 +16,7 @@ from pointsman.errors import Refusal, invalid
 from pointsman.kernel.case import Proposal
 from pointsman.kernel.chain import digest
 from pointsman.kernel.graph import MOST_AT_ONCE
-from pointsman.kernel.ingest import LISTED, Faults
+from pointsman.kernel.ingest import LISTED, Faults, faults
 from pointsman.kernel.task import Rule, Task
 from pointsman.store.hints import of_queue
 from pointsman.types import Instant
@@ -142,7 +142,7 @@ class Batching(Proposing):
 
 def _parts(tasks: Any) -> list[Part]:
     read = [_part(item, f"tasks[{index}]") for index, item in enumerate(terms.listed(tasks))]
-    parts, found = [part for part, _ in read], [fault for _, faults in read for fault in faults]
+    parts, found = [part for part, _ in read], [fault for _, of_part in read for fault in of_part]
     if found or (found := _twice(parts)):
         raise invalid(*found[:LISTED])
     return parts
@@ -153,8 +153,8 @@ def _part(item: Any, path: str) -> tuple[Part, Faults]:
         return Part("", None, {}), [(path, "must be an id, an epoch and arguments")]
     id, epoch, args = listed
     task, found = terms.named(id, f"{path}[0]")
-    if epoch is not None and type(epoch) is not int:
-        found.append((f"{path}[1]", "has the wrong type"))
+    if epoch is not None:
+        found += faults(epoch, f"{path}[1]") if type(epoch) is int else [(f"{path}[1]", "has the wrong type")]
     if not isinstance(args, dict):
         found.append((f"{path}[2]", "has the wrong type"))
     return Part(task, epoch, cast(Mapping[str, Any], args)), found

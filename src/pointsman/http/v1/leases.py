@@ -1,9 +1,11 @@
 """Owners and their time: take the tasks that wait, hold one for longer, give one back."""
 
+from typing import Any
+
 from starlette.responses import Response
 
 from pointsman.engine.views import task_json
-from pointsman.errors import Refused, invalid
+from pointsman.errors import invalid
 from pointsman.http.answer import encode, reply
 from pointsman.http.v1 import reply as replies
 from pointsman.http.v1.operation import Asked
@@ -18,38 +20,29 @@ NOTHING = encode({"tasks": []})
 
 
 async def claim(asked: Asked) -> Response:
-    """Each task is a claim of its own. Once one is taken, a later refusal only ends the list: the caller must learn
-    what it owns. One key stands for one task, so it is refused beside a limit of several."""
+    """Several are taken in one step. One key stands for one task, so it is refused beside a limit of several."""
     limit = min(asked.body.get("limit", 1), MOST)
     if limit > 1 and asked.given["Idempotency-Key"] is not None:
         raise invalid(("header.Idempotency-Key", "stands for one task: leave it out, or claim with limit 1"))
     machine = meant(asked, asked.body.get("machine"))
-    found: list[Task] = []
-    while len(found) < limit and (task := await _next(asked, machine, found)):
-        found.append(task)
+    found = await (_one(asked, machine) if limit == 1 else _several(asked, machine, limit))
     shown = [task_json(asked.pm.opened(task, asked.by, asked.session)) for task in found]
     replayed = {"idempotent-replayed": "true"} if found and found[0].replayed else {}
     return reply({"tasks": shown}, 200, replayed)
 
 
-async def _next(asked: Asked, machine: str, before: list[Task]) -> Task | None:
-    """The next task. Only the first is waited for."""
-    try:
-        return await asked.pm.claim(
-            machine,
-            by=asked.by,
-            states=asked.body.get("states"),
-            tags=asked.body.get("tags"),
-            capabilities=asked.body.get("capabilities"),
-            session=asked.session,
-            lease_s=asked.body.get("lease_s"),
-            wait_s=0 if before else asked.body.get("wait_s", 0),
-            idempotency_key=asked.given["Idempotency-Key"],
-        )
-    except Refused:
-        if not before:
-            raise
-        return None
+async def _one(asked: Asked, machine: str) -> list[Task]:
+    task = await asked.pm.claim(machine, idempotency_key=asked.given["Idempotency-Key"], **_wanted(asked))
+    return [] if task is None else [task]
+
+
+async def _several(asked: Asked, machine: str, limit: int) -> list[Task]:
+    return await asked.pm.claim_many(machine, limit, **_wanted(asked))
+
+
+def _wanted(asked: Asked) -> dict[str, Any]:
+    members = {name: asked.body.get(name) for name in ("states", "tags", "capabilities", "lease_s")}
+    return {**members, "by": asked.by, "session": asked.session, "wait_s": asked.body.get("wait_s", 0)}
 
 
 async def renew(asked: Asked) -> Response:
