@@ -1,0 +1,89 @@
+"""P1, P2, P3, P12 to P15 and P22 on a whole deployment: two servers and eight workers on one database, killed, frozen and
+cut off while they work. Afterwards the record is whole, and nobody was told what is not so.
+
+FLEET_SEED repeats the order of what was done to them in an earlier run, which prints it.
+"""
+
+import signal
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from databases import PostgresServer
+from faults import fleet_audit as audit
+from faults.fleet import Fleet, fleet, load, poison
+from faults.mischief import Mischief, seed
+from pointsman import Pointsman
+
+SIZES = {"sqlite": {"workers": 1, "runners": 1, "callers": 2}, "postgres": {"workers": 3, "runners": 1, "callers": 4}}
+SHORT, LONG = (1, 9), (12, 60)
+"""How often every deed is done, and how much work there is."""
+
+
+@pytest.fixture
+def server(url: str, request: pytest.FixtureRequest) -> PostgresServer | None:
+    return None if url.startswith("sqlite") else request.getfixturevalue("postgres")
+
+
+def test_a_fleet_survives(url: str, server: PostgresServer | None, tmp_path: Path) -> None:
+    print(_survives(url, server, tmp_path, *SHORT))
+
+
+@pytest.mark.long
+def test_a_fleet_survives_for_minutes(url: str, server: PostgresServer | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = _survives(url, server, tmp_path, *LONG)
+    with capsys.disabled():
+        print(f"\n{told}")
+
+
+def _survives(url: str, server: PostgresServer | None, folder: Path, rounds: int, jobs: int) -> str:
+    """What happened, in words."""
+    chosen = seed()
+    print(f"FLEET_SEED={chosen}")
+    with fleet(folder, url, **SIZES["postgres" if server else "sqlite"]) as ships:
+        poisoned = poison(ships.pm)
+        load(ships.pm, jobs)
+        ships.ready()
+        mischief = Mischief(ships, Random(chosen), server)
+        for _ in range(rounds):
+            mischief.round(lambda: not _over(ships.pm, poisoned))
+        assert ships.until(lambda: _over(ships.pm, poisoned)), ships.pm.list(open=True, limit=1000)
+        _rests(ships)
+        return f"{_judged(ships, poisoned, refused=mischief.done['late calls refused'])}; {dict(mischief.done)}; seed {chosen}"
+
+
+def _over(pm: Pointsman, poisoned: str) -> bool:
+    """P12, P13: everything comes to its end, but for what kills its workers."""
+    return [(task.id, task.parked is not None) for task in pm.list(open=True, limit=1000)] == [(poisoned, True)]
+
+
+def _rests(ships: Fleet) -> None:
+    statuses = ships.rest()
+    assert set(statuses) <= {0, -signal.SIGTERM}, statuses  # the signal, for one that had just been started again
+    for member in ships.members:
+        assert set(member.deaths) <= {-signal.SIGKILL}, (member.name, member.deaths, ships.said(member)[-3000:])
+
+
+def _judged(ships: Fleet, poisoned: str, refused: int) -> str:
+    pm, told = ships.pm, ships.told()
+    entries = audit.feed(pm)
+    histories = audit.by_task(entries)
+    tasks = [pm.get(id) for id in histories]
+    audit.one_owner_per_epoch(histories)
+    audit.time_goes_on(histories)
+    audit.acknowledged(histories, told)
+    late = audit.replaced_owners_are_refused(histories, told)
+    assert late >= refused
+    stays = audit.timers_fired_once(histories)
+    audit.schedules_fired_once(tasks)
+    audit.attempts_are_bounded(histories, tasks, poisoned)
+    most = audit.limits_hold(entries)
+    looked = audit.nobody_was_turned_away(entries, told)
+    assert pm.doctor() == []
+    assert pm.verify().faults == ()
+    lapses = sum(entry.kind == "lapse" for entry in entries)
+    return (
+        f"{len(tasks)} tasks, {len(entries)} entries, {len(told)} answers, {lapses} lapses, {late} late calls refused, {stays} timers, "
+        f"{most} at once on a shelf, {looked} answers of nothing beside waiting tasks"
+    )
