@@ -16,7 +16,7 @@ import apsw
 import psycopg
 
 from databases import KILL, VARIABLE, PostgresServer
-from faults.fleet import Fleet, Member
+from faults.fleet import PATIENCE_S, Fleet, Member
 from pointsman import Task
 
 CUT = f"{KILL} AND application_name = 'pointsman-wake-ups'"
@@ -198,11 +198,13 @@ class Locker:
     """Somebody who locks and rolls back again and again, until the end of the block."""
 
     def __init__(self, url: str):
-        self._url, self._over, self.times = url, threading.Event(), 0
+        self._url, self.times = url, 0
+        self._begun, self._over = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> "Locker":
         self._thread.start()
+        assert self._begun.wait(PATIENCE_S)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -213,6 +215,7 @@ class Locker:
         while not self._over.is_set():
             with locking(self._url, self.times % 20):
                 self.times += 1
+                self._begun.set()
 
 
 def seed() -> int:

@@ -63,6 +63,8 @@ def _rests(ships: Fleet) -> None:
     assert set(statuses) <= {0, -signal.SIGTERM}, statuses  # the signal, for one that had just been started again
     for member in ships.members:
         assert set(member.deaths) <= {-signal.SIGKILL}, (member.name, member.deaths, ships.said(member)[-3000:])
+    for server in ships.servers:
+        assert "Traceback" not in ships.said(server), ships.said(server)[-3000:]
 
 
 def _judged(ships: Fleet, poisoned: str, refused: int) -> str:
@@ -77,7 +79,8 @@ def _judged(ships: Fleet, poisoned: str, refused: int) -> str:
     assert late >= refused
     stays = audit.timers_fired_once(histories)
     audit.schedules_fired_once(tasks)
-    audit.attempts_are_bounded(histories, tasks, poisoned)
+    audit.attempts_are_bounded(histories, tasks)
+    audit.all_is_over(tasks, poisoned)
     most = audit.limits_hold(entries)
     looked = audit.nobody_was_turned_away(entries, told)
     assert pm.doctor() == []
