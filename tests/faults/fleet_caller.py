@@ -20,11 +20,14 @@ import threading
 import time
 from typing import Any, NamedTuple
 
-PACE_S, PATIENCE_S, TRIES = 0.05, 5, 200
+PACE_S, PATIENCE_S, TRIES = 0.05, 5, 2_000
 WAY = {"plain": ("step", "finish"), "timed": ("rest",), "flaky": ("finish",), "falls": ("give_up",)}
-TAGS = (None, ["red"])
+ASKED = ((None, 0), (["red"], 0), (None, 1))
+"""With which tags, and for how many seconds a claim waits."""
 CAPABILITIES = ["http"]
 CHILDREN = 2
+
+PARENT = os.getppid()
 
 stopped = threading.Event()
 
@@ -55,6 +58,8 @@ class Speaking:
             try:
                 answer = self._asked(method, path, body, key)
             except (OSError, http.client.HTTPException):
+                if os.getppid() != PARENT:
+                    sys.exit("nobody answers, and whoever started this is gone")
                 self._turn_away()
                 continue
             if answer.status not in (429, 503):
@@ -89,18 +94,19 @@ class Caller:
         self.waiting: list[tuple[str, int]] = []
 
     def work(self) -> None:
-        for tags in itertools.cycle(TAGS):
+        for tags, wait_s in itertools.cycle(ASKED):
             if stopped.is_set():
                 return
             self._look_after_parents()
-            if (task := self.claimed(tags)) is not None:
+            if (task := self.claimed(tags, wait_s)) is not None:
                 self.act(task)
             else:
                 threading.Event().wait(PACE_S)
 
-    def claimed(self, tags: list[str] | None) -> Any:
+    def claimed(self, tags: list[str] | None, wait_s: int) -> Any:
         before, at = self.speaking.head(), time.time_ns() // 1000
-        answer = self.speaking.ask("POST", "/v1/claims", {"machine": "jobs", "capabilities": CAPABILITIES, "tags": tags})
+        body = {"machine": "jobs", "capabilities": CAPABILITIES, "tags": tags, "wait_s": wait_s}
+        answer = self.speaking.ask("POST", "/v1/claims", body)
         assert answer.status == 200, answer
         if not answer.body["tasks"]:
             told(what="nothing", before=before, after=self.speaking.head(), at=at, tags=tags or [], capabilities=CAPABILITIES)
