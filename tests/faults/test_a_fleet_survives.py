@@ -18,8 +18,8 @@ from pointsman import Pointsman
 from pointsman.errors import CODES
 
 SIZES = {"sqlite": {"workers": 1, "runners": 1, "callers": 2}, "postgres": {"workers": 3, "runners": 1, "callers": 4}}
-SHORT, LONG = (1, 9), (12, 100)
-"""How often every deed is done, and how much work there is."""
+SHORT, LONG = (1, 9), (12, 20)
+"""How often every deed is done, and how much work comes before that."""
 EXIT = CODES["store_busy"].exit
 """Of one that was started while a frozen process kept the write lock."""
 
@@ -49,7 +49,9 @@ def _survives(url: str, server: PostgresServer | None, folder: Path, rounds: int
         load(ships.pm, jobs)
         ships.ready()
         mischief = Mischief(ships, Random(chosen), server)
-        for _ in range(rounds):
+        for number in range(rounds):
+            if number:
+                load(ships.pm, jobs)
             mischief.round(lambda: not _over(ships.pm, poisoned))
         assert ships.until(lambda: _over(ships.pm, poisoned)), ships.pm.list(open=True, limit=1000)
         _rests(ships)
