@@ -7,6 +7,8 @@ from threading import Barrier
 import pytest
 
 import support
+from databases import PostgresServer
+from pausing import Pausing
 from pointsman import DefinitionError, Event, Limit, Machine, Pointsman, Refused, State, Task, field, minutes, owner, seconds
 from pointsman.engine import duties
 from pointsman.kernel.definition import export, restore
@@ -232,6 +234,31 @@ def _perhaps(pm: Pointsman, machine: str, task: Task, by: str) -> Task | None:
     except Refused as refused:
         assert refused.code in ("limit_reached", "already_claimed"), refused
         return None
+
+
+def test_what_is_left_is_counted_at_a_time_read_after_the_wait(postgres: PostgresServer) -> None:
+    """While somebody waits for its turn a window goes by, and what left it is forgotten: whoever counts then is in the next."""
+    url, pausing, clock = postgres.empty(), Pausing("before:lock_limit"), FakeClock()
+    with (
+        Pointsman(url, [Calls], clock=clock, probe=pausing) as slow,
+        Pointsman(url, [Calls], clock=clock) as quick,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        tasks = [quick.create("calls", {}, by="ann") for _ in range(4)]
+        for task in tasks[:3]:
+            assert quick.claim("calls", by="quick", id=task.id) is not None
+        clock.advance(seconds(30))
+        pausing.arm()
+        waiting = pool.submit(slow.claim, "calls", by="slow", id=tasks[3].id)
+        assert pausing.passed.wait(PATIENCE_S)
+        clock.advance(seconds(40))
+        assert quick.engine.db.run(limits.forget) == 3
+        pausing.leave.set()
+        taken = waiting.result(PATIENCE_S)
+        assert taken is not None
+        assert taken.lease is not None
+        assert (taken.updated_at, taken.lease.expires_at) == (clock.now, clock.now + minutes(60))
+        assert quick.verify().ok
 
 
 def test_what_counts_is_what_history_says_was_taken(pm: Pointsman, clock: FakeClock) -> None:
