@@ -163,12 +163,12 @@ def test_a_dry_run_takes_nothing(pm: Pointsman) -> None:
         pm.propose(first.id, "take", by=support.OWNER, dry_run=True)
 
 
-def test_uses_are_forgotten_when_no_window_holds_them(pm: Pointsman, clock: FakeClock) -> None:
+def test_uses_are_forgotten_a_while_after_no_window_holds_them(pm: Pointsman, clock: FakeClock) -> None:
     pm.create("calls", {}, by="ann")
     assert pm.claim("calls", by=support.OWNER) is not None
     _build(pm, "one")
     _taken(pm)
-    clock.advance(seconds(59))
+    clock.advance(minutes(1) + limits.LATE - seconds(1))
     duties.wake(pm.engine)
     assert len(pm.engine.db.read(lambda tx: limits.after(tx, None, 9))) == 2
     clock.advance(seconds(2))
@@ -236,9 +236,11 @@ def _perhaps(pm: Pointsman, machine: str, task: Task, by: str) -> Task | None:
         return None
 
 
-def test_what_is_left_is_counted_at_a_time_read_after_the_wait(postgres: PostgresServer) -> None:
-    """While somebody waits for its turn a window goes by, and what left it is forgotten: whoever counts then is in the next."""
-    url, pausing, clock = postgres.empty(), Pausing("before:lock_limit"), FakeClock()
+@pytest.mark.parametrize("at", ["before:lock_limit", "before:uses_of_limit"])
+def test_who_waits_while_a_window_goes_by_misses_nothing_of_it(postgres: PostgresServer, at: str) -> None:
+    """Whoever waits for its turn counts by a time read after that. One that stood still after it had read the time finds the
+    uses of its own window, though it is over for all others."""
+    url, pausing, clock = postgres.empty(), Pausing(at), FakeClock()
     with (
         Pointsman(url, [Calls], clock=clock, probe=pausing) as slow,
         Pointsman(url, [Calls], clock=clock) as quick,
@@ -252,12 +254,16 @@ def test_what_is_left_is_counted_at_a_time_read_after_the_wait(postgres: Postgre
         waiting = pool.submit(slow.claim, "calls", by="slow", id=tasks[3].id)
         assert pausing.passed.wait(PATIENCE_S)
         clock.advance(seconds(40))
-        assert quick.engine.db.run(limits.forget) == 3
+        assert not duties.wake(quick.engine)
         pausing.leave.set()
-        taken = waiting.result(PATIENCE_S)
-        assert taken is not None
-        assert taken.lease is not None
-        assert (taken.updated_at, taken.lease.expires_at) == (clock.now, clock.now + minutes(60))
+        if at == "before:uses_of_limit":
+            with pytest.raises(Refused, match="limit_reached"):
+                waiting.result(PATIENCE_S)
+        else:
+            taken = waiting.result(PATIENCE_S)
+            assert taken is not None
+            assert taken.lease is not None
+            assert (taken.updated_at, taken.lease.expires_at) == (clock.now, clock.now + minutes(60))
         assert quick.verify().ok
 
 
