@@ -267,6 +267,16 @@ def test_who_waits_while_a_window_goes_by_misses_nothing_of_it(postgres: Postgre
         assert quick.verify().ok
 
 
+def test_a_take_over_comes_behind_the_lapse_that_it_records(pm: Pointsman, clock: FakeClock) -> None:
+    _build(pm, "one")
+    _taken(pm)
+    clock.advance(minutes(6))
+    taken = _taken(pm, support.OTHER)
+    times = [entry.at for entry in pm.history(taken.id)]
+    assert [entry.kind for entry in pm.history(taken.id)] == ["create", "acquire", "lapse", "acquire"]
+    assert times == sorted(set(times))
+
+
 def test_what_counts_is_what_history_says_was_taken(pm: Pointsman, clock: FakeClock) -> None:
     """Recomputed from the entries: every place that an owner has, and every event of a window."""
     for repo in ("one", "two", "three"):

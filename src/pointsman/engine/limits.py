@@ -21,7 +21,7 @@ def counted(tx: Tx, case: Case, *, deciding: bool) -> Case:
     if deciding:
         for (name, subject), _ in wanted:
             stored.lock(tx, name, subject)
-        case = replace(case, now=tx.now)
+        case = replace(case, now=max(case.now, tx.now))  # behind a lapse that was recorded on the way
     used = {name: stored.used(tx, limit, subject, case.now, case.task.id) for (name, subject), limit in wanted}
     return replace(case, used=used)
 
