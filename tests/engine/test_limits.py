@@ -7,6 +7,8 @@ from threading import Barrier
 import pytest
 
 import support
+from databases import PostgresServer
+from pausing import Pausing
 from pointsman import DefinitionError, Event, Limit, Machine, Pointsman, Refused, State, Task, field, minutes, owner, seconds
 from pointsman.engine import duties
 from pointsman.kernel.definition import export, restore
@@ -161,12 +163,12 @@ def test_a_dry_run_takes_nothing(pm: Pointsman) -> None:
         pm.propose(first.id, "take", by=support.OWNER, dry_run=True)
 
 
-def test_uses_are_forgotten_when_no_window_holds_them(pm: Pointsman, clock: FakeClock) -> None:
+def test_uses_are_forgotten_a_while_after_no_window_holds_them(pm: Pointsman, clock: FakeClock) -> None:
     pm.create("calls", {}, by="ann")
     assert pm.claim("calls", by=support.OWNER) is not None
     _build(pm, "one")
     _taken(pm)
-    clock.advance(seconds(59))
+    clock.advance(minutes(1) + limits.LATE - seconds(1))
     duties.wake(pm.engine)
     assert len(pm.engine.db.read(lambda tx: limits.after(tx, None, 9))) == 2
     clock.advance(seconds(2))
@@ -232,6 +234,47 @@ def _perhaps(pm: Pointsman, machine: str, task: Task, by: str) -> Task | None:
     except Refused as refused:
         assert refused.code in ("limit_reached", "already_claimed"), refused
         return None
+
+
+@pytest.mark.parametrize("at", ["before:lock_limit", "before:uses_of_limit"])
+def test_who_waits_while_a_window_goes_by_misses_nothing_of_it(postgres: PostgresServer, at: str) -> None:
+    """Whoever waits for its turn counts by a time read after that. One that stood still after it had read the time finds the
+    uses of its own window, though it is over for all others."""
+    url, pausing, clock = postgres.empty(), Pausing(at), FakeClock()
+    with (
+        Pointsman(url, [Calls], clock=clock, probe=pausing) as slow,
+        Pointsman(url, [Calls], clock=clock) as quick,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        tasks = [quick.create("calls", {}, by="ann") for _ in range(4)]
+        for task in tasks[:3]:
+            assert quick.claim("calls", by="quick", id=task.id) is not None
+        clock.advance(seconds(30))
+        pausing.arm()
+        waiting = pool.submit(slow.claim, "calls", by="slow", id=tasks[3].id)
+        assert pausing.passed.wait(PATIENCE_S)
+        clock.advance(seconds(40))
+        assert not duties.wake(quick.engine)
+        pausing.leave.set()
+        if at == "before:uses_of_limit":
+            with pytest.raises(Refused, match="limit_reached"):
+                waiting.result(PATIENCE_S)
+        else:
+            taken = waiting.result(PATIENCE_S)
+            assert taken is not None
+            assert taken.lease is not None
+            assert (taken.updated_at, taken.lease.expires_at) == (clock.now, clock.now + minutes(60))
+        assert quick.verify().ok
+
+
+def test_a_take_over_comes_behind_the_lapse_that_it_records(pm: Pointsman, clock: FakeClock) -> None:
+    _build(pm, "one")
+    _taken(pm)
+    clock.advance(minutes(6))
+    taken = _taken(pm, support.OTHER)
+    times = [entry.at for entry in pm.history(taken.id)]
+    assert [entry.kind for entry in pm.history(taken.id)] == ["create", "acquire", "lapse", "acquire"]
+    assert times == sorted(set(times))
 
 
 def test_what_counts_is_what_history_says_was_taken(pm: Pointsman, clock: FakeClock) -> None:

@@ -6,12 +6,16 @@ from pointsman.kernel.case import Used
 from pointsman.kernel.definition import Limit
 from pointsman.kernel.limits import Use
 from pointsman.store.database import Tx
-from pointsman.types import Instant
+from pointsman.types import Duration, Instant, minutes
 
 Kept = tuple[str, int, Use]
 """A use with the task and the version of the entry that made it."""
 
 BATCH = 1_000
+
+LATE: Duration = minutes(1)
+"""For how long a use is kept beyond its window: somebody may still be counting by a time that was read before it ended."""
+
 _BEFORE_ALL: Instant = -(2**63)
 
 
@@ -40,12 +44,12 @@ def free(tx: Tx, task: str) -> None:
 
 def ended(tx: Tx) -> bool:
     """Whether `forget` has work."""
-    return bool(tx("some_use_ended", now=tx.now)[0])
+    return bool(tx("some_use_ended", now=tx.now - LATE)[0])
 
 
 def forget(tx: Tx) -> int:
     """Drop a batch of uses that no window holds any more; how many."""
-    return len(tx("uses_ended", now=tx.now, limit=BATCH))
+    return len(tx("uses_ended", now=tx.now - LATE, limit=BATCH))
 
 
 def after(tx: Tx, last: Kept | None, limit: int) -> list[Kept]:

@@ -1,7 +1,7 @@
 """Named statements as PostgreSQL takes them: numbered parameters, and row locks where the text marks them.
 
 `/*lock*/` becomes FOR NO KEY UPDATE, which the foreign keys of other transactions do not wait for; `/*lock:skip*/`
-passes over what is locked. Where a unit only reads, both stay comments.
+passes over what is locked. Where a unit only reads, both stay comments. `/*wait*/` marks what may wait for a lock that is no row's.
 
 A statement of shape `:sure` is put into `sure` of sql/postgres/server.sql, which fails where it finds nothing: it is sent together
 with the COMMIT that must then not happen.
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from pointsman.store.statements import TOKEN, Statement
 
-WAITS = "/*lock*/"
-LOCKS: Mapping[str, str] = {WAITS: "FOR NO KEY UPDATE", "/*lock:skip*/": "FOR NO KEY UPDATE SKIP LOCKED"}
+LOCK, WAIT = "/*lock*/", "/*wait*/"
+LOCKS: Mapping[str, str] = {LOCK: "FOR NO KEY UPDATE", "/*lock:skip*/": "FOR NO KEY UPDATE SKIP LOCKED"}
 PLACE = "/*statement*/"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spelled:
     """A statement as it is sent. `parameters` are in the order of their numbers. `decides` when what it reads is locked,
-    or would be in a unit that writes; one that `waits` may have to wait for a row."""
+    or would be in a unit that writes; one that `waits` may have to wait for others."""
 
     name: str
     shape: str
@@ -42,5 +42,6 @@ def _spelled(statement: Statement, locks: Mapping[str, str], sure: str = PLACE) 
     numbers = {name: f"${number}" for number, name in enumerate(statement.parameters, 1)}
     sql = TOKEN.sub(lambda found: numbers.get(found["parameter"]) or locks.get(found[0], found[0]), statement.sql)
     whole = sure.replace(PLACE, sql) if statement.shape == ":sure" else sql
-    decides, waits = any(mark in statement.sql for mark in LOCKS), WAITS in locks and WAITS in statement.sql
+    decides = any(mark in statement.sql for mark in LOCKS)
+    waits = bool(locks) and any(mark in statement.sql for mark in (LOCK, WAIT))
     return Spelled(statement.name, statement.shape, whole.encode(), statement.parameters, decides, waits)

@@ -4,7 +4,7 @@ SELECT :name, :subject;
 
 -- name: lock_limit@postgres :none
 -- One at a time decides on what a limit has left; the others wait for its end.
-SELECT pg_advisory_xact_lock(1347373392, hashtext(:name || ' ' || :subject));
+SELECT pg_advisory_xact_lock(1347373392, hashtext(:name || ' ' || :subject)) /*wait*/;
 
 -- name: uses_of_limit :one
 -- How much others use of a limit since a time, and when the first of it began.
