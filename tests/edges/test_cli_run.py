@@ -23,6 +23,16 @@ def test_run(cli: Cli, id: str, argv: tuple[str, ...], said: str) -> None:
     assert cli("task", "show", id, "--json").data["version"] == 1
 
 
+def test_only_what_suits_is_taken(cli: Cli, id: str) -> None:
+    work = ("--arg", "title=t", "--arg", "brief=b", "--as", "ann", "--json")
+    wanted = cli("task", "create", *work, "--tag", "docs", "--need", "gpu").data["id"]
+    ended = cli("run", "--as", "w", "--tag", "docs", "--", "true")
+    assert (ended.status, "nothing_to_claim" in ended.err) == (3, True)
+    ended = cli("run", "--as", "w", "--tag", "docs", "--capability", "gpu", "--", "true")
+    assert ended.status == 0
+    assert (cli("task", "show", wanted, "--json").data["version"], cli("task", "show", id, "--json").data["version"]) == (3, 1)
+
+
 @pytest.mark.parametrize(
     ("argv", "said"), [(("--grace", "nan"), "--grace: must"), (("--concurrency", "65"), "concurrency"), ((), "name the file")]
 )

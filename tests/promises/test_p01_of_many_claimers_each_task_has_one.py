@@ -12,6 +12,7 @@ from databases import PostgresServer
 from pausing import PATIENCE_S, Pausing
 from pointsman import Event as Named
 from pointsman import Limit, Machine, Pointsman, Refused, State, Task, field, hours, minutes
+from pointsman.engine.duties import wake
 from pointsman.testing import FakeClock
 
 FIELDS = {"title": "t", "brief": "b"}
@@ -259,3 +260,29 @@ def test_whoever_waited_for_a_task_judges_by_a_time_read_after_the_wait(postgres
         assert answer is not None
         assert answer.lease is not None
         assert (answer.id, answer.updated_at, answer.lease.expires_at) == (task.id, clock.now, clock.now + minutes(15))
+
+
+@pytest.mark.parametrize("change", ["given back", "made"])
+def test_what_joins_the_line_while_the_last_look_waits_is_found(postgres: PostgresServer, change: str) -> None:
+    """A task that is eligible throughout moves to another place in the line, or comes while another one is waited for."""
+    url, pausing, clock = postgres.empty(), Pausing("commit.before"), FakeClock()
+    with Pointsman(url, probe=pausing, clock=clock) as slow, Pointsman(url, clock=clock) as quick, ThreadPoolExecutor(2) as pool:
+        first = support.claimed(quick) if change == "given back" else support.create(quick)
+        if change == "given back":
+            quick.propose(first.id, "start_draft", by=support.OWNER, epoch=first.epoch)
+            clock.advance(minutes(16))
+            wake(quick.engine)
+        pausing.arm()
+        if change == "given back":
+            holding = pool.submit(lambda: slow.release(first.id, by=support.OWNER, epoch=first.epoch))
+        else:
+            holding = pool.submit(lambda: slow.claim("tasks", by=support.OWNER))
+        assert pausing.passed.wait(PATIENCE_S)
+        asking = pool.submit(lambda: quick.claim("tasks", by=support.OTHER))
+        _until_somebody_waits(postgres, url, asking)
+        wanted = first if change == "given back" else support.create(quick)
+        pausing.leave.set()
+        assert holding.result(PATIENCE_S) is not None
+        found = asking.result(PATIENCE_S)
+        assert found is not None
+        assert found.id == wanted.id

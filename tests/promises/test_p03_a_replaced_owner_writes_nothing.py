@@ -78,17 +78,21 @@ def replaced(request: pytest.FixtureRequest, shared_url: str, tmp_path_factory: 
 
 def test_over_python(replaced: Replaced) -> None:
     task = replaced.old
-    calls = {
-        "propose": [{"event": event} for event in EVENTS],
-        "renew": [{}, {"lease_s": 60}],
-        "release": [{}, {"reason": "late"}, {"counts": False}, {"error": True}],
+    named, below = {"id": task.id}, {"parent": task.id}
+    calls: dict[str, list[dict[str, Any]]] = {
+        "propose": [{**named, "event": event} for event in EVENTS],
+        "renew": [named, {**named, "lease_s": 60}],
+        "release": [named, {**named, "reason": "late"}, {**named, "counts": False}, {**named, "error": True}],
+        "cancel": [{**named, "reason": "late"}, {**named, "reason": "late", "cascade": True}],
+        "create": [{**below, "machine": "jobs", "fields": {}}],
+        "create_batch": [{**below, "tasks": [{"machine": "jobs", "fields": {}}], **join} for join in ({}, {"join": "all"})],
     }
     assert calls.keys() == {name for name in dir(Pointsman) if takes_epoch(getattr(replaced.jobs.pm, name, None))}
     for session in (task.session, None):
         for name, arguments in calls.items():
             for given in arguments:
                 with pytest.raises(Refused) as refused:
-                    getattr(replaced.jobs.pm, name)(task.id, by=ME, epoch=task.epoch, session=session, **given)
+                    getattr(replaced.jobs.pm, name)(by=ME, epoch=task.epoch, session=session, **given)
                 assert (refused.value.code, refused.value.recorded) == ("lease_lost", False), name
                 assert refused.value.refusal.extra["epoch"] == task.epoch + 1
     replaced.changed_nothing()
@@ -111,6 +115,9 @@ def test_over_http(replaced: Replaced, served: Served) -> None:
         ("POST", "/v1/tasks/{id}/events/{event}"): {},
         ("POST", "/v1/tasks/{id}/lease"): {"lease_s": 60},
         ("DELETE", "/v1/tasks/{id}/lease"): {"reason": "late"},
+        ("POST", "/v1/tasks/{id}/cancel"): {"reason": "late"},
+        ("POST", "/v1/tasks"): {"fields": {}, "parent": task.id},
+        ("POST", "/v1/tasks/batch"): {"tasks": [{"fields": {}}], "parent": task.id},
     }
     assert bodies.keys() == {(item.method, item.path) for item in OPERATIONS if "epoch" in (item.body or {}).get("properties", {})}
     with Speaker(served.url) as speaker:
@@ -125,11 +132,17 @@ def test_over_http(replaced: Replaced, served: Served) -> None:
 
 def test_over_the_command_line(replaced: Replaced) -> None:
     task = replaced.old
-    calls = {"propose": [(event,) for event in EVENTS], "renew": [(), ("--lease", "60")], "release": [(), ("--reason", "late")]}
+    calls = {
+        "propose": [(task.id, event) for event in EVENTS],
+        "renew": [(task.id,), (task.id, "--lease", "60")],
+        "release": [(task.id,), (task.id, "--reason", "late"), (task.id, "--deferred"), (task.id, "--error")],
+        "cancel": [(task.id, "--reason", "late")],
+        "create": [("--parent", task.id, "--machine", "jobs")],
+    }
     commands = getattr(typer.main.get_command(app), "commands", {})["task"].commands
     assert calls.keys() == {name for name, item in commands.items() if any("--epoch" in param.opts for param in item.params)}
     started = [
-        replaced.jobs.start("task", name, task.id, *given, "--epoch", str(task.epoch), "--work", "work.py")
+        replaced.jobs.start("task", name, *given, "--epoch", str(task.epoch), "--work", "work.py")
         for name, arguments in calls.items()
         for given in arguments
     ]

@@ -7,6 +7,7 @@ from databases import STORES
 from pointsman import Event, Limit, Machine, Pointsman, Schedule, State, Tasks, Verdict, check, field, hours, optional, owner
 from pointsman.engine.chance import wall_clock
 from pointsman.engine.timers import Schedules
+from pointsman.store import clock, graph
 from pointsman.store.columns import COLUMNS, POSTGRES_COLUMNS, VOLATILE
 from pointsman.store.snapshots import EVERY
 from promises.copies import Copies, PostgresCopies, SqliteCopies
@@ -63,7 +64,9 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         pm.propose(judged.id, "finish", {"text": "right"}, by="w", epoch=judged.epoch)
         for upstream in (task, long):
             pm.create("tasks", {"title": "t", "brief": "b"}, by="ann", blocked_by=[{"task": upstream.id}])
+        pm.engine.db.run(lambda tx: graph.mark(tx, long))
         pm.lift(pm.hold({"tag": "gpu"}, by="olga", reason="enough", until=wall_clock() + hours(1)).id, by="olga")
+        pm.engine.db.run(lambda tx: clock.move(None, 0, tx))
         Schedules(pm.engine).run_once()
         for repo in ("one", "two"):
             pm.create("limited", {"repo": repo}, by="ann", tags=[repo], needs=["git"])

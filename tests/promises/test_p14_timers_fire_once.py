@@ -3,13 +3,14 @@
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 from threading import Barrier, Thread
 
 import pytest
 
-from pointsman import Pointsman, hours, minutes
+import support
+from pointsman import Pointsman, Refused, Tasks, hours, minutes, seconds
+from pointsman.engine import duties
 from pointsman.engine.timers import Deadlines, Schedules
 from pointsman.kernel.deadline import KIND
 from pointsman.testing import FakeClock
@@ -44,7 +45,7 @@ def test_servers_killed_at_each_point_and_two_that_come_after(url: str) -> None:
         assert all(entry.at >= START + HOUR for entry in pm.history(n=1_000) if entry.kind == KIND)
 
 
-Move = Callable[[FakeClock], None]
+TEN_YEARS = hours(24 * 3652)
 AROUND: list[tuple[str, int]] = [
     ("forward and back", hours(3)),
     ("back", -hours(6)),
@@ -64,6 +65,40 @@ def test_a_clock_moved_both_ways_fires_nothing_twice(url: str) -> None:
                     duty.run_once()
         assert _fired(pm) == Counter([task.id])
         assert _moments(pm) == [f"schedule:hourly:2026-01-01T0{hour}:00:00.000000Z" for hour in (1, 4)]
+
+
+def _round(pm: Pointsman) -> None:
+    duties.keep_time(pm.engine)
+    duties.wake(pm.engine)
+    Deadlines(pm.engine).run_once()
+    Schedules(pm.engine).run_once()
+
+
+def test_a_clock_set_ten_years_ahead_and_back_ends_nothing_and_time_that_passes_does(url: str) -> None:
+    clock = FakeClock(START, uptime=hours(5))
+    with Pointsman(url, [Tasks, Timed], clock=clock, uptime=clock.uptime) as pm:
+        _round(pm)
+        due = pm.propose(pm.create("timed", {}, by="ann").id, "begin", by="ann")
+        held = support.drafting(pm)
+        later = pm.create("tasks", {"title": "t", "brief": "b"}, by="ann", run_at=clock.now + minutes(20))
+        before = pm.list(limit=100)
+        for jump in (TEN_YEARS, -TEN_YEARS, TEN_YEARS, -TEN_YEARS, -hours(1), hours(1)):
+            clock.jump(jump)
+            for _ in range(30):
+                clock.advance(seconds(1))
+                _round(pm)
+                assert pm.claim("tasks", by="thief") is None
+        assert pm.list(limit=100) == before
+        with pytest.raises(Refused) as refused:
+            pm.claim("tasks", by="thief", id=held.id)
+        assert refused.value.code == "already_claimed"
+        assert (_fired(pm), _moments(pm)) == (Counter(), [])
+        clock.advance(HOUR)
+        _round(pm)
+        assert _fired(pm) == Counter([due.id])
+        assert _moments(pm) == ["schedule:hourly:2026-01-01T01:00:00.000000Z"]
+        assert {task.id for _ in range(2) if (task := pm.claim("tasks", by="thief"))} == {held.id, later.id}
+        assert pm.verify().ok
 
 
 def test_nothing_fires_early_by_the_clock_of_whoever_fires(url: str) -> None:

@@ -10,12 +10,15 @@ import pytest
 
 import support
 from databases import PostgresServer
-from pointsman import Event, Limit, Machine, Pointsman, Refused, State, Task, Tasks, Verdict, check, owner
+from pointsman import Event, Limit, Machine, Pointsman, Refused, Schedule, State, Task, Tasks, Verdict, check, field, owner
+from pointsman.engine import duties, ends
+from pointsman.engine.timers import Deadlines, Schedules
+from pointsman.kernel.deadline import KIND
 from pointsman.testing import FakeClock, seeded
 from pointsman.types import iso, minutes, seconds
 
 STEPS = 500
-SEEDS = range(3)
+SEEDS = 3
 TEXTS = ["é\U0001f600 İı", "a", "B", "ä", "Z", "%_\\", "''\"", "x" * 300, "zeta\u0301", support.GOOD, support.GOOD + " More.", support.BAD]
 NAMES = ["worker-a", "worker-b", "Worker-A", "rita", "saul"]
 AHEAD = {
@@ -44,6 +47,22 @@ class Judged(Machine, name="judged"):
     drop = Event(Open >> failed)
 
 
+class Timed(Machine, name="timed"):
+    """Tasks come on a schedule, are to be claimed at no more than two an hour, and have a deadline wherever they stand."""
+
+    size: int = 1
+    waiting = State(initial=True, deadline=minutes(45), on_deadline="remind")
+    work = State(lease=minutes(10), deadline=minutes(60), on_deadline="late")
+    done = State(final=True)
+    failed = State(final=True, outcome="failed")
+    take = Event(waiting >> work, acquires=True, limits=Limit("pace", per=minutes(60), max=2))
+    finish = Event(work >> done, by=owner, limits=Limit("sizes", per=minutes(600), sum=field.size, max=9))
+    late = Event(work >> failed)
+    drop = Event((waiting | work) >> failed)
+    often = Schedule("*/20 * * * *", fields={"size": 3})
+    night = Schedule("30 2 * * *", tz="Europe/Berlin", misfire="skip")
+
+
 class Calls:
     """Random calls, chosen from what the board looked like before each; the same seed makes the same calls."""
 
@@ -54,7 +73,10 @@ class Calls:
         self.clock.advance(self.chosen.choice([0, 1, seconds(1), seconds(60), minutes(20)]))
         likely = (self.forward, self.forward, self.forward, self.propose, self.propose)
         call = self.chosen.choice(
-            [self.create, self.claim, *likely, self.decide, self.lease, self.lists, self.past, self.graph, self.cancel, self.many]
+            [
+                *(self.create, self.claim, *likely, self.decide, self.lease, self.lists, self.past, self.graph, self.graph, self.cancel),
+                *(self.hold, self.lift, self.fire, self.fire, self.timed, self.many),
+            ]
         )
         try:
             return call.__name__, told(call())
@@ -101,8 +123,10 @@ class Calls:
         )
 
     def claim(self) -> Any:
-        machine, by = self.pick(["tasks", "tasks", "judged"]), self.pick(NAMES)
-        wanted = self.pick([None, None, self.task()])
+        machine, by = self.pick(["tasks", "tasks", "judged", "timed"]), self.pick(NAMES)
+        waiting = [task for task in self.pm.list(open=True, limit=1000) if task.blocked_by]
+        wanted = self.pick([None, None, None, self.task(), *waiting[:1]])
+        machine = wanted.machine if wanted and self.chosen.random() < 0.8 else machine
         key = self.pick([None, None, f"c{self.chosen.randrange(8)}"])
         asked = {"tags": self.pick([None, None, ["red"]]), "capabilities": self.pick([None, ["gpu"]])}
         return self.pm.claim(machine, by=by, id=wanted and wanted.id, idempotency_key=key, **asked)
@@ -177,6 +201,38 @@ class Calls:
         words = self.pm.list(q=self.pick(["É", "release SCHEDULER", "%", "ı"]))
         return page, inbox, words, self.pm.list(order=order, after=page[-1], limit=3) if page else []
 
+    def hold(self) -> Any:
+        """A stop on something, for a while; now and then by somebody, or with a reason, that will not do."""
+        match = self.pick([{"tag": "red"}, {"machine": "timed", "event": "take"}, {"state": "work"}, {"event": "approve"}, {}])
+        start = self.pick([None, None, self.clock.now + minutes(5), self.clock.now - minutes(5)])
+        until = self.pick([None, self.clock.now + minutes(10), self.clock.now + minutes(30)])
+        reason, rate = self.pick(["provider down", "no", " "]), self.pick([None, 1, 5])
+        return self.pm.hold(match, by=self.pick(["olga", "rita"]), reason=reason, start=start, until=until, release_per_s=rate)
+
+    def lift(self) -> Any:
+        placed = self.pm.holds()
+        lifted = [self.pm.lift(hold.id, by="olga") for hold in placed if self.chosen.random() < 0.6]
+        return lifted, self.pm.holds(limit=2)
+
+    def fire(self) -> Any:
+        """What a server does beside answering, as far as it is due."""
+        while duties.wake(self.pm.engine):
+            pass
+        ends.take_over(self.pm.engine)
+        Deadlines(self.pm.engine).run_once()
+        Schedules(self.pm.engine).run_once()
+        return self.pm.list(machine="timed", limit=5), self.pm.history(n=5)
+
+    def timed(self) -> Any:
+        """The way of a task of `Timed`, as its limits, holds and deadlines let it."""
+        held = [task for task in self.pm.list(machine="timed", state="work", limit=1000) if task.owner is not None]
+        if held and self.chosen.random() < 0.5:
+            task = self.pick(held)
+            return self.pm.propose(task.id, "finish", by=task.owner, epoch=task.epoch)
+        waits = self.pm.list(machine="timed", state="waiting", limit=1000)
+        wanted = self.pick(waits).id if waits and self.chosen.random() < 0.6 else None
+        return self.pm.claim("timed", by=self.pick(NAMES), id=wanted)
+
     def past(self) -> Any:
         seq = self.pm.as_of()
         at = self.pick([f"#{self.chosen.randint(0, seq)}", iso(self.clock.now - seconds(self.chosen.randrange(3000)))])
@@ -194,14 +250,14 @@ def told(value: Any) -> Any:
 def run(url: str, seed: int) -> tuple[list[Answer], list[Any]]:
     """What every call was answered, and the whole record at the end; the log of refusals is written beside, in its own time."""
     clock = FakeClock()
-    with Pointsman(url, [Tasks, Judged], clock=clock, chance=seeded(seed)) as pm:
+    with Pointsman(url, [Tasks, Judged, Timed], clock=clock, chance=seeded(seed)) as pm:
         calls = Calls(pm, clock, seed)
         answers = [calls.next() for _ in range(STEPS)]
         assert pm.verify().ok
         return answers, [list(pm.export()), pm.head(), pm.published(), told(pm.figures()), told(pm.verify())]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_a_generated_sequence_of_calls(postgres: PostgresServer, tmp_path: Path, seed: int) -> None:
     answers, record = run(f"sqlite:///{tmp_path}/work.db", seed)
     others, other_record = run(postgres.empty(), seed)
@@ -217,13 +273,19 @@ def _codes(answer: Any) -> list[str]:
 
 
 def test_the_sequences_are_worth_comparing(tmp_path: Path) -> None:
-    runs = [run(f"sqlite:///{tmp_path}/{seed}.db", seed) for seed in SEEDS]
-    codes = {code for answers, _ in runs for _, answer in answers for code in _codes(answer)}
-    record = runs[0][1]
+    codes, events, kinds = set[str](), set[str | None](), set[str]()
+    for seed in range(SEEDS):
+        answers, record = run(f"sqlite:///{tmp_path}/{seed}.db", seed)
+        codes |= {code for _, answer in answers for code in _codes(answer)}
+        entries = [line["entry"] for line in record[0] if "entry" in line]
+        events |= {entry["event"] for entry in entries}
+        kinds |= {entry["kind"] for entry in entries}
+        assert len(entries) > 100
     assert {"invalid", "wrong_state", "not_owner", "stale_version", "evidence_failed", "unknown_machine", "idempotency_conflict"} <= codes
-    assert {"blocked", "dedupe_conflict", "unknown_task", "lease_lost"} & codes >= {"blocked", "lease_lost"}
-    assert {"cancel", "wait"} <= {line["entry"]["event"] for line in record[0] if "entry" in line}
-    assert len(record[0]) > 100
+    assert {"blocked", "dedupe_conflict", "lease_lost", "held", "limit_reached"} <= codes
+    assert {"cancel", "wait", "late", "remind", "take", "finish"} <= events
+    assert KIND in kinds
+    assert any(entry["by"] == "scheduler" for entry in entries)
 
 
 BAD: list[Callable[[Pointsman, Task], object]] = [

@@ -15,7 +15,7 @@ import pytest
 
 from databases import KILL, PostgresServer
 from pointsman import Event, Machine, Pointsman, State, Task, Tasks, Verdict, check, owner
-from pointsman.engine import propose, proposing, waiting
+from pointsman.engine import claim, proposing, waiting
 from pointsman.engine.steps import Await, Steps
 from pointsman.engine.waiting import POLL_S, QUEUE_POLL_S
 from pointsman.store import postgres_relay
@@ -184,13 +184,13 @@ def test_who_does_not_wait_takes_no_place(pm: Pointsman) -> None:
 
 def test_who_waits_while_the_store_is_closed_is_told_so(pm: Pointsman, monkeypatch: pytest.MonkeyPatch) -> None:
     looks_only_when_told(monkeypatch)
-    looks, whole = threading.Semaphore(0), propose.claim
+    looks, whole = threading.Semaphore(0), claim.claim_next
 
     def looked(*asked: Any) -> Any:
         looks.release()
         return whole(*asked)
 
-    monkeypatch.setattr(propose, "claim", looked)
+    monkeypatch.setattr(claim, "claim_next", looked)
     with ThreadPoolExecutor(3) as pool:
         waiting = [pool.submit(pm.claim, "tasks", by="w", wait_s=PATIENCE_S) for _ in range(3)]
         for _ in range(3):
@@ -234,13 +234,13 @@ def test_of_many_who_are_never_told_each_gets_one(pm: Pointsman, monkeypatch: py
 def test_a_thousand_who_wait_for_work_cost_one_look(pm: Pointsman, other: Pointsman, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also no thread each. Whoever gives up, in whatever way, leaves nothing behind and is no gap in the line."""
     looks_only_when_told(monkeypatch)
-    count, looks, whole = 1_000, list[str](), propose.claim
+    count, looks, whole = 1_000, list[str](), claim.claim_next
 
     def counted(deciding: Any, *rest: Any) -> Any:
         looks.append(deciding.call.by.name)
         return whole(deciding, *rest)
 
-    monkeypatch.setattr(propose, "claim", counted)
+    monkeypatch.setattr(claim, "claim_next", counted)
 
     async def scenario() -> None:
         before = threading.active_count()

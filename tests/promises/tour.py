@@ -17,7 +17,7 @@ from pointsman.engine import duties, ends
 from pointsman.engine.chance import wall_clock
 from pointsman.engine.timers import Deadlines, Schedules
 from pointsman.errors import Refusal
-from pointsman.store import news, proposals, pruning
+from pointsman.store import clock, news, proposals, pruning
 from pointsman.store import refusals as refusals_kept
 from pointsman.store.snapshots import EVERY
 from pointsman.testing import FakeClock
@@ -177,6 +177,7 @@ def a_hold(pm: Pointsman, name: str) -> None:
 def what_is_due(pm: Pointsman, name: str, opened: Callable[..., Pointsman]) -> None:
     """A reminder, and a task made on a schedule, which a newer version declares no more."""
     Schedules(pm.engine).run_once()
+    pm.engine.db.run(lambda tx: clock.move(None, 0, tx))
     with opened([timed(name, scheduled=True)], clock=FakeClock(wall_clock() + seconds(120))) as later:
         duty = Deadlines(later.engine)
         while duty.run_once():

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pointsman.store
+from pointsman.store.clock import RisingClock
 from pointsman.store.connect import SERVER_SQL
 from pointsman.store.database import Database, Tx
 from pointsman.store.migrate import Migration
@@ -115,12 +116,15 @@ def unseen(tx: Tx, last: int | None) -> tuple[int, set[str]]:
 
 
 def open_notes(folder: Path, name: str = "notes.db", **changes: Any) -> Sqlite:
-    known = {"statements": statements(folder / "sql"), "schema": SCHEMA, "clock": Clock(), "create": True, "since": unseen}
-    return open_sqlite(folder / name, **(known | changes))
+    known = {"statements": statements(folder / "sql"), "schema": SCHEMA, "create": True, "since": unseen, "mark": lambda _: None}
+    clock = RisingClock(changes.pop("clock", Clock()))
+    return open_sqlite(folder / name, clock=clock, **(known | changes))
 
 
 def open_postgres_notes(url: str, folder: Path, **changes: Any) -> Postgres:
-    known = {"statements": statements(folder / "sql", "postgres"), "schema": POSTGRES_SCHEMA, "clock": Clock(), "create": True}
+    known = {"statements": statements(folder / "sql", "postgres"), "schema": POSTGRES_SCHEMA, "create": True}
+    clock = changes.pop("clock", Clock())
+    known["clock"] = None if clock is None else RisingClock(clock)
     return open_postgres(url, **({"asked": load(SERVER_SQL, "postgres")} | known | changes))
 
 

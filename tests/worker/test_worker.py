@@ -57,6 +57,21 @@ def test_a_handler_is_called_with_a_task_it_owns_and_moves_it(pm: Pointsman, wor
     assert pm.refusals() == [], "what is not held any more is not asked to be given back"
 
 
+def test_tasks_go_to_the_handler_that_suits_them(pm: Pointsman, worker: Worker) -> None:
+    calls: list[tuple[str, str]] = []
+
+    @worker.on("jobs", tags=["pictures"], capabilities=["gpu"])
+    def draws(work: Work) -> Outcome:
+        calls.append(("draws", work.task.id))
+        return work.propose("finish")
+
+    drawn = pm.create("jobs", {}, by="ann", tags=["pictures"], needs=["gpu"]).id
+    for other in ({}, {"tags": ["pictures"], "needs": ["gpu", "big"]}, {"needs": ["gpu"]}):
+        pm.create("jobs", {}, by="ann", **other)
+    assert [worker.run_once(ME) for _ in range(2)] == [True, False]
+    assert calls == [("draws", drawn)]
+
+
 def test_tasks_of_a_state_go_to_the_handler_for_it(pm: Pointsman, worker: Worker, clock: FakeClock) -> None:
     calls: list[tuple[str, str]] = []
 

@@ -40,5 +40,10 @@ IdempotencyKey = Annotated[
     str | None,
     flag("--idempotency-key", metavar="KEY", help="The same command with the same key is done once, and answered alike."),
 ]
+OfTags = Annotated[list[str] | None, flag("--tag", metavar="NAME", help="Only a task with this tag; several: with all of them.")]
+Capabilities = Annotated[
+    list[str] | None,
+    flag("--capability", metavar="NAME", help="What you are able to do; repeatable. You get no task that needs anything else."),
+]
 Limit = Annotated[int | None, flag("--limit", "-n", metavar="N", help="At most N.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Answer yes to what would be asked.")]

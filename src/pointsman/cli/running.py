@@ -39,6 +39,8 @@ Grace = Annotated[float, typer.Option("--grace", metavar="SECONDS", help="Betwee
 def run(
     command: Command,
     machine: options.Machine = None,
+    tag: options.OfTags = None,
+    capability: options.Capabilities = None,
     loop: Loop = False,
     name: options.As = None,
     lease_s: LeaseSeconds = None,
@@ -67,7 +69,8 @@ def run(
         span("--wait-s", (math.inf if loop else 0.0) if wait_s is None else wait_s),
     )
     with _handing(config, by) as environment, opened(config, duties=True) as pm:
-        order = Order(served(pm, machine), command, environment, grace_s, lease_s, STDERR if config.json else None)
+        stdout = STDERR if config.json else None
+        order = Order(served(pm, machine), command, environment, grace_s, lease_s, stdout, tag or (), capability or ())
         with Runner(pm, by, order) as runner, heeding(runner.stop):
             if loop:
                 runner.loop(patience_s, lambda ran: _told(config, ran))

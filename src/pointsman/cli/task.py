@@ -20,11 +20,6 @@ Needs = Annotated[list[str] | None, options.flag("--need", metavar="NAME", help=
 RunAt = Annotated[
     str | None, options.flag("--run-at", metavar="TIME", help="Not given to anybody before it, such as 2026-01-31T12:00:00Z.")
 ]
-OfTags = Annotated[list[str] | None, options.flag("--tag", metavar="NAME", help="Only a task with this tag; several: with all of them.")]
-Capabilities = Annotated[
-    list[str] | None,
-    options.flag("--capability", metavar="NAME", help="What you are able to do; repeatable. You get no task that needs anything else."),
-]
 States = Annotated[
     list[str] | None,
     options.flag("--state", metavar="STATE", help="A task in this state; several: in one of them. Default: one that begins, or lapsed."),
@@ -114,8 +109,8 @@ def claim(
     id: ClaimId = None,
     name: options.As = None,
     machine: options.Machine = None,
-    tag: OfTags = None,
-    capability: Capabilities = None,
+    tag: options.OfTags = None,
+    capability: options.Capabilities = None,
     state: States = None,
     wait_s: WaitSeconds = 0,
     lease_s: LeaseSeconds = None,

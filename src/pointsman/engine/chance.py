@@ -5,13 +5,20 @@ import secrets
 import threading
 import time
 
-from pointsman.types import Instant
+from pointsman.types import Duration, Instant
 
 BUFFER = 4096
+UPTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Goes on while the machine sleeps. Where it has another name, as on macOS, the monotonic clock does so itself."""
 
 
 def wall_clock() -> Instant:
     return time.time_ns() // 1000
+
+
+def uptime() -> Duration:
+    """How long the machine has been up: the same for all its processes, and set by nobody."""
+    return time.clock_gettime_ns(UPTIME) // 1000
 
 
 def elapsed() -> float:

@@ -11,23 +11,25 @@ Each look is a unit of its own: the last one holds no row when it begins to wait
 takes one task, however many are wanted.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass
 from enum import Enum, auto
+from typing import TypeAlias
 
 from pointsman.engine import holding, line
+from pointsman.engine.asking import as_free, case_of, freed, refused
 from pointsman.engine.decision import Deciding, Done, find, weighed
-from pointsman.engine.line import Looking, Wanted
-from pointsman.engine.propose import case_of, freed, next_expected, refused
+from pointsman.engine.line import BEGINNING, Line, Looking, Wanted
+from pointsman.engine.propose import told
 from pointsman.errors import Refusal, Refused, StoreError
 from pointsman.kernel.case import Case, Proposal
 from pointsman.kernel.decide import Accept, NeedChecks, Refuse
-from pointsman.kernel.lease import lapsed
-from pointsman.kernel.retry import exhausted
+from pointsman.kernel.lease import acquiring
+from pointsman.kernel.rules import mentions
 from pointsman.store import tasks
 from pointsman.store.database import Tx
 from pointsman.store.hints import of_queue
-from pointsman.store.tasks import Stored
+from pointsman.store.tasks import Stored, place
+from pointsman.types import Instant
 
 
 class Look(Enum):
@@ -36,6 +38,21 @@ class Look(Enum):
     WOKEN = auto()
     LAST = auto()
 
+
+REFUSED_AT_ONCE = 200
+"""How many candidates one unit passes over, so that no claim keeps others from writing for long; the next unit goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Onward:
+    """A look that goes on in a unit of its own, beyond a place in the line; `why` is what its caller was refused so far."""
+
+    look: Look
+    beyond: tuple[Instant, int] = BEGINNING
+    why: Refusal | None = None
+
+
+At: TypeAlias = Look | Onward
 
 UNSUITABLE = frozenset({"parked", "held", "limit_reached", "blocked", "already_claimed", "wrong_state"})
 """Refusals that say that a task is not eligible now. Any other tells its caller something that the next task may not."""
@@ -49,12 +66,11 @@ def claim(deciding: Deciding, wanted: Wanted, proposal: Proposal, tx: Tx, look: 
     found = find(tx, wanted.task)
     if found.task.machine != wanted.machine:
         raise Refused(Refusal("unknown_task", f"no task of machine {wanted.machine} has this id", task=found.task.id))
-    case = case_of(deciding, tx, found, proposal)
+    case = case_of(deciding.registry, tx, found, proposal)
     if done := deciding.replayed(tx, look):
         return done
-    free, case = freed(deciding, tx, found, case)
-    answer = _recorded(deciding, tx, found, free, case)
-    return refused(answer, found, free) if isinstance(answer, Refusal) else answer
+    answer = _decided(deciding, tx, found, case)
+    return told(tx, found, answer) if isinstance(answer, Refusal) else answer
 
 
 def wake(machine: str, tx: Tx) -> bool:
@@ -65,7 +81,9 @@ def wake(machine: str, tx: Tx) -> bool:
     return woken == tasks.WOKEN
 
 
-def claim_next(deciding: Deciding, wanted: Wanted, proposal: Proposal, at: Look, tx: Tx, look: bool) -> Done | Look | None:
+def claim_next(
+    deciding: Deciding, wanted: Wanted, proposal: Proposal, at: Look | Onward, tx: Tx, look: bool
+) -> Done | Look | Onward | None:
     """Take the first in line; None when nothing waits. A `Look` says that the answer takes another one: AGAIN or WOKEN
     once tasks were woken, LAST when those that were passed over have to be waited for."""
     if done := deciding.replayed(tx, look):
@@ -74,7 +92,9 @@ def claim_next(deciding: Deciding, wanted: Wanted, proposal: Proposal, at: Look,
     return found[0] if isinstance(found, list) else found
 
 
-def claim_many(asking: Deciding, wanted: Wanted, many: int, proposal: Proposal, at: Look, tx: Tx, look: bool) -> list[Done] | Look | None:
+def claim_many(
+    asking: Deciding, wanted: Wanted, many: int, proposal: Proposal, at: Look | Onward, tx: Tx, look: bool
+) -> list[Done] | Look | Onward | None:
     """The same for the first `many` there are, each under a request of its own."""
     deciding = asking.gathering()
     if look and (done := _taken_before(deciding, tx)):
@@ -92,71 +112,79 @@ def _taken_before(deciding: Deciding, tx: Tx) -> list[Done]:
     return found
 
 
-def _looked(deciding: Deciding, tx: Tx, wanted: Wanted, proposal: Proposal, at: Look, many: int) -> list[Done] | Look | None:
+def _looked(
+    deciding: Deciding, tx: Tx, wanted: Wanted, proposal: Proposal, at: Look | Onward, many: int
+) -> list[Done] | Look | Onward | None:
+    on = at if isinstance(at, Onward) else Onward(at)
     if at is Look.FIRST and tasks.can_wake(tx, wanted.machine):
         return Look.WOKEN
-    waiting = at is Look.LAST
+    waiting = on.look is Look.LAST
     while waiting and tasks.wake(tx, wanted.machine, waiting=True) == tasks.WOKEN:
         pass
     lanes, many = line.lanes_for(deciding.registry, tx, wanted), 1 if waiting else many
-    looking = Looking(-(-many // max(1, len(lanes))), held=bool(deciding.holds(tx)), waiting=waiting)
-    taken, why = _taken(deciding, tx, proposal, line.candidates(tx, wanted, lanes, looking), many)
-    return taken or _nothing(tx, wanted, at, why, some=bool(lanes))
+    looking = Looking(-(-many // max(1, len(lanes))), held=bool(deciding.holds(tx)), waiting=waiting, beyond=on.beyond)
+    taken, on = _taken(deciding, tx, proposal, lanes, looking, wanted, many, on)
+    if taken:
+        return taken
+    return on if on.beyond != looking.beyond else _nothing(deciding, tx, wanted, on, lanes)
 
 
-def _nothing(tx: Tx, wanted: Wanted, at: Look, why: Refusal | None, *, some: bool) -> Look | None:
-    """What it means that a look took nothing."""
-    if at is Look.LAST:
-        if why is not None:
-            raise Refused(why)
-        return None
-    due = at is not Look.FIRST and tasks.can_wake(tx, wanted.machine)
-    if at is Look.AGAIN and due:
+def _nothing(deciding: Deciding, tx: Tx, wanted: Wanted, on: Onward, lanes: Line) -> Look | None:
+    """What it means that a look took nothing. While the last one waited, the line may have changed."""
+    if on.look is Look.LAST:
+        if on.why is not None:
+            raise Refused(on.why)
+        return None if line.lanes_for(deciding.registry, tx, wanted) == lanes else Look.AGAIN
+    due = on.look is not Look.FIRST and tasks.can_wake(tx, wanted.machine)
+    if on.look is Look.AGAIN and due:
         return Look.WOKEN
-    return Look.LAST if some or due else None
+    return Look.LAST if lanes or due else None
 
 
-def _taken(deciding: Deciding, tx: Tx, proposal: Proposal, found: Iterator[Stored], many: int) -> tuple[list[Done], Refusal | None]:
-    """The first candidates that the kernel lets this caller have, and the first refusal that is about the caller."""
-    taken, why = list[Done](), None
-    for candidate in found:
+def _taken(
+    deciding: Deciding, tx: Tx, proposal: Proposal, lanes: Line, looking: Looking, wanted: Wanted, many: int, on: Onward
+) -> tuple[list[Done], Onward]:
+    """The first candidates that the kernel lets this caller have; and where to go on, once enough were refused for one unit,
+    with the first refusal that is about the caller."""
+    taken, refusals, why = list[Done](), 0, on.why
+    for candidate in line.candidates(tx, wanted, lanes, looking):
         answer = offered(deciding.part(len(taken)), tx, candidate, proposal)
-        if isinstance(answer, Refusal):
-            why = answer if why is None and answer.code not in UNSUITABLE else why
+        if isinstance(answer, Done):
+            taken.append(answer)
+            if len(taken) == many:
+                break
             continue
-        taken.append(answer)
-        if len(taken) == many:
-            break
-    return taken, why
+        refusals, why = refusals + 1, answer if why is None and answer.code not in UNSUITABLE else why
+        if answer.code == "role_missing" and not _varies(deciding, tx, candidate):
+            looking.barred.add(candidate.task.machine_version)
+        if refusals == REFUSED_AT_ONCE and not taken:
+            return taken, Onward(on.look, (place(candidate.task), candidate.key + 1), why)
+    return taken, Onward(on.look, looking.beyond, why)
+
+
+def _varies(deciding: Deciding, tx: Tx, found: Stored) -> bool:
+    """Whether the right to take tasks of a machine depends on the task."""
+    event = acquiring(deciding.registry.definition(tx, found.task.machine, found.task.machine_version), found.task)
+    return event is None or mentions(event.by, "contributor")
 
 
 def offered(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal) -> Done | Refusal:
-    """Judge a proposal about one task of several before anything of it is written: a lapse is recorded with the claim that
-    takes it over, or when it was once too often."""
+    """Decide a proposal about one task of several."""
     try:
-        case = case_of(deciding, tx, found, proposal)
-        if not (case.event.acquires and found.task.lapsed):
-            return _recorded(deciding, tx, found, found, case)
-        after = lapsed(case.machine, found.task, case.now).after
-        if not exhausted(case.machine.definition, after):
-            then = case_of(deciding, tx, replace(found, task=after), next_expected(case))
-            if isinstance(no := _judged(tx, holding.borne(tx, then, found.task, deciding.holds(tx))), Refusal):
-                return no
-        answer = _recorded(deciding, tx, found, *freed(deciding, tx, found, case))
-        return replace(answer, recorded=True) if isinstance(answer, Refusal) else answer
+        return _decided(deciding, tx, found, case_of(deciding.registry, tx, found, proposal))
     except StoreError:
         raise
     except Refused as no:
         return no.refusal
 
 
-def _recorded(deciding: Deciding, tx: Tx, found: Stored, free: Stored, case: Case) -> Done | Refusal:
-    case = holding.borne(tx, case, found.task, deciding.holds(tx))
-    answer = _judged(tx, case)
+def _decided(deciding: Deciding, tx: Tx, found: Stored, case: Case) -> Done | Refusal:
+    free = holding.borne(tx, as_free(deciding.registry, tx, found, case), found.task, deciding.holds(tx))
+    answer = _judged(tx, free)
     if isinstance(answer, Refusal):
-        return answer
-    holding.paced(tx, case)
-    return deciding.record(tx, case.machine, free, answer)
+        return refused(deciding, tx, found, case, answer)
+    holding.paced(tx, free)
+    return deciding.record(tx, case.machine, freed(deciding, tx, found, case), answer)
 
 
 def _judged(tx: Tx, case: Case) -> Accept | Refusal:

@@ -1,5 +1,5 @@
 """What a running server does beside answering: number the feed, bring tasks whose time has come into the line, fire what is
-due, and take over what processes that died left: proposals, and ends of tasks that nobody told.
+due, take over what processes that died left, proposals and ends of tasks that nobody told, and keep the store's time.
 
 Each duty is a `Service`, so that it has one home and tests can call its rounds.
 """
@@ -10,8 +10,9 @@ from pointsman.engine import claim, ends
 from pointsman.engine.service import Service
 from pointsman.engine.timers import Deadlines, Schedules
 from pointsman.engine.view import Engine
-from pointsman.store import feed, limits, tasks
+from pointsman.store import clock, feed, limits, tasks
 from pointsman.store.database import Tx
+from pointsman.types import SECOND
 
 
 class Duties:
@@ -19,6 +20,7 @@ class Duties:
 
     def __init__(self, engine: Engine):
         self._services = (
+            Service("clock", lambda: keep_time(engine), period_s=clock.TICK / SECOND),
             Service("sequencer", lambda: number(engine), period_s=0.1),
             Service("waking", lambda: wake(engine), period_s=1.0),
             Service("ends", lambda: ends.take_over(engine) > 0, period_s=0.5),
@@ -32,6 +34,12 @@ class Duties:
     def stop(self) -> None:
         for service in self._services:
             service.stop()
+
+
+def keep_time(engine: Engine) -> bool:
+    """A tick. There is never more to do at once."""
+    clock.keep(engine.db)
+    return False
 
 
 def number(engine: Engine) -> bool:

@@ -11,7 +11,7 @@ from pointsman.kernel import hold as kernel
 from pointsman.kernel.case import Case
 from pointsman.kernel.definition import Definition
 from pointsman.kernel.hold import Aim, Hold, Match
-from pointsman.kernel.lease import lapses_to
+from pointsman.kernel.lease import acquiring, lapses_to
 from pointsman.kernel.parking import OPERATOR
 from pointsman.kernel.rules import ANONYMOUS, Principal
 from pointsman.kernel.task import Task
@@ -39,9 +39,8 @@ def at_pace(tx: Tx, in_use: Holds, aim: Aim, now: Instant) -> Holds:
 
 def stops(tx: Tx, definition: Definition, task: Task) -> bool:
     """Whether a hold stops whoever would take a task that waits. Read anew for each: the turn may have been another's."""
-    there = task.state if task.owner is None else lapses_to(definition, task.state)
-    event = next((event.name for event in definition.events if event.acquires and event.target(there) is not None), "")
-    aim = Aim(definition.name, event, True, (task.state, there), task.tags, task.updated_at)
+    event, there = acquiring(definition, task), task.state if task.owner is None else lapses_to(definition, task.state)
+    aim = Aim(definition.name, "" if event is None else event.name, True, (task.state, there), task.tags, task.updated_at)
     return kernel.stopping(holds.in_use(tx), aim, tx.now) is not None
 
 

@@ -1,7 +1,7 @@
 """The line: the tasks that wait and suit a claim, in the order in which they are given."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 from pointsman.engine import holding
@@ -17,6 +17,7 @@ from pointsman.store.tasks import Stored, place
 from pointsman.types import Instant
 
 Line = Sequence[tuple[Lane, Definition]]
+BEGINNING: tuple[Instant, int] = (-(2**63), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,14 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """How the line is read: so many tasks of a lane together; with an eye on holds, where there are any; and waiting for
-    whoever decides on one, or passing over it."""
+    """How the line is read: so many tasks of a lane together; with an eye on holds, where there are any; waiting for whoever
+    decides on one, or passing over it; and from a place on. `barred` are versions of which this caller may take nothing."""
 
     together: int
     held: bool
     waiting: bool
+    beyond: tuple[Instant, int]
+    barred: set[int] = field(default_factory=set[int])
 
 
 def lanes_for(registry: Registry, tx: Tx, wanted: Wanted) -> Line:
@@ -59,7 +62,8 @@ def _suits(wanted: Wanted, definition: Definition, lane: Lane) -> bool:
 
 def candidates(tx: Tx, wanted: Wanted, line: Line, looking: Looking) -> Iterator[Stored]:
     """Tasks in the order of their places, over all lanes, each locked when it is given out."""
-    turns: list[tuple[Instant, int, int, Stored | None]] = [(lane.place, lane.head, n, None) for n, (lane, _) in enumerate(line)]
+    first = [max((lane.place, lane.head), looking.beyond) for lane, _ in line]
+    turns: list[tuple[Instant, int, int, Stored | None]] = [(*start, number, None) for number, start in enumerate(first)]
     coming = [_of_lane(tx, lane, definition, looking) for lane, definition in line]
     heapify(turns)
     while turns:
@@ -75,8 +79,8 @@ def candidates(tx: Tx, wanted: Wanted, line: Line, looking: Looking) -> Iterator
 def _of_lane(tx: Tx, lane: Lane, definition: Definition, looking: Looking) -> Iterator[Stored]:
     """The tasks of one lane. It ends as soon as its limit is used up; and at the first that is held: behind a backlog that is
     let go at a rate everybody waits for its turn."""
-    start = (lane.place, lane.head)
-    while not _used_up(tx, definition, lane):
+    start = max((lane.place, lane.head), looking.beyond)
+    while definition.version not in looking.barred and not _used_up(tx, definition, lane):
         page = tasks.next_in_lane(tx, lane, start, looking.together, waiting=looking.waiting)
         for number, found in enumerate(page):
             if (looking.held and holding.stops(tx, definition, found.task)) or (number and _used_up(tx, definition, lane)):

@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from pointsman.engine import holding
+from pointsman.engine.asking import as_free, case_of, freed
 from pointsman.engine.decision import Asked, Deciding, Done, Pending, answered, find, weighed
 from pointsman.engine.door import Call, Door
 from pointsman.engine.record import Chance
@@ -19,11 +20,13 @@ from pointsman.kernel import decide as kernel
 from pointsman.kernel.case import Case, Proposal
 from pointsman.kernel.chain import canonical
 from pointsman.kernel.decide import Accept, NeedChecks, Refuse
+from pointsman.kernel.refuse import owns
 from pointsman.kernel.rules import Principal
 from pointsman.store import holds, proposals, tasks
 from pointsman.store.database import Tx
 from pointsman.store.proposals import Kept
 from pointsman.store.requests import Request
+from pointsman.store.tasks import Stored
 from pointsman.types import uuid7
 
 
@@ -43,7 +46,8 @@ def begin(tx: Tx, deciding: Deciding, case: Case, asked: Asked) -> Pending:
         created_at=tx.now,
     )
     proposals.add(tx, row)
-    tasks.prolong(tx, task.id, tx.now + proposals.HELD)
+    if owns(task, call.by, call.session):
+        tasks.prolong(tx, task.id, tx.now + proposals.HELD)
     return Pending(row.id, task.id, asked)
 
 
@@ -81,8 +85,9 @@ def examine(tx: Tx, registry: Registry, proposal_id: str) -> Pending | None:
     kept = proposals.find(tx, proposal_id)
     if kept is None or kept.status != "pending":
         return None
-    case = _case(tx, registry, kept)
-    decision = _weighed(tx, case, {}, deciding=False)
+    found = find(tx, kept.task)
+    case = _asked(tx, registry, kept, found)
+    decision = _weighed(tx, _free(tx, registry, found, case), {}, deciding=False)
     checks = decision if isinstance(decision, NeedChecks) else NeedChecks((), case.task.epoch)
     return Pending(kept.id, kept.task, Asked(case.machine, checks))
 
@@ -94,13 +99,15 @@ def settle(tx: Tx, registry: Registry, chance: Chance, proposal_id: str, judged:
     kept = found_proposal(tx, proposal_id)
     if kept.status != "pending":
         return outcome(tx, registry, kept)
-    case = _case(tx, registry, kept)
+    deciding, found = Deciding(_call(kept), registry, chance), find(tx, kept.task)
+    case = _asked(tx, registry, kept, found)
     if kept.call["epoch_seen"] != case.task.epoch:
         return _refused(tx, kept, case, case.no("stale_content", "the task was taken over while its check ran; propose again"))
-    match _weighed(tx, case, judged):
+    free = _free(tx, registry, found, case)
+    match _weighed(tx, free, judged):
         case Accept() as accept:
-            holding.paced(tx, case)
-            done = Deciding(_call(kept), registry, chance).record(tx, case.machine, find(tx, kept.task), accept)
+            holding.paced(tx, free)
+            done = deciding.record(tx, case.machine, freed(deciding, tx, found, case), accept)
             proposals.settle(tx, kept, "accepted", done.task.updated_at, version=done.task.version)
             return done
         case Refuse(refusal):
@@ -131,15 +138,14 @@ def found_proposal(tx: Tx, proposal_id: str) -> Kept:
     return kept
 
 
-def _case(tx: Tx, registry: Registry, kept: Kept) -> Case:
-    found = find(tx, kept.task)
-    machine = registry.bound(tx, found.task.machine, found.task.machine_version)
-    call = kept.call
-    guards = {name: call[name] for name in _GUARDS}
-    case = kernel.read(machine, found.task, Proposal(kept.event, call["args"], _call(kept).by, **guards), tx.now)
-    if isinstance(case, Refuse):
-        raise Refused(case.refusal)
-    return holding.borne(tx, case, found.task, holds.in_use(tx))
+def _asked(tx: Tx, registry: Registry, kept: Kept, found: Stored) -> Case:
+    """The question again."""
+    guards = {name: kept.call[name] for name in _GUARDS}
+    return case_of(registry, tx, found, Proposal(kept.event, kept.call["args"], _call(kept).by, **guards))
+
+
+def _free(tx: Tx, registry: Registry, found: Stored, case: Case) -> Case:
+    return holding.borne(tx, as_free(registry, tx, found, case), found.task, holds.in_use(tx))
 
 
 _GUARDS = ("strict", "session", "epoch", "expect_version", "shown")

@@ -9,6 +9,7 @@ from pointsman.builtin import Tasks
 from pointsman.engine import ends, export, moving, pruning, verify
 from pointsman.engine.batching import Batching
 from pointsman.engine.chance import entropy, wall_clock
+from pointsman.engine.chance import uptime as machine_uptime
 from pointsman.engine.door import Door
 from pointsman.engine.duties import Duties
 from pointsman.engine.judges import Judges, by_model
@@ -46,8 +47,9 @@ class Pointsman(Verbs):
     """Pointsman embedded in a program: thread-safe, blocking; a context manager that closes its database.
 
     Opening makes the database when it is not there (`create`) and publishes the machines it serves (`publish`). With
-    `duties` this process also numbers the feed, settles proposals that others left behind, and fires deadlines and schedules,
-    as a server does. What a hold kept back is let go at `release_per_s`, unless the hold says otherwise."""
+    `duties` this process also numbers the feed, settles proposals that others left behind, fires deadlines and schedules, and
+    keeps the store's time, as a server does. A `clock` of one's own is believed forward, unless an `uptime` tells a jump from
+    time that passes. What a hold kept back is let go at `release_per_s`, unless the hold says otherwise."""
 
     def __init__(
         self,
@@ -58,6 +60,7 @@ class Pointsman(Verbs):
         publish: bool = True,
         duties: bool = False,
         clock: Callable[[], Instant] | None = None,
+        uptime: Callable[[], Duration] | None = None,
         chance: Chance = entropy,
         probe: Probe | None = None,
         judges: Judges = by_model,
@@ -67,8 +70,8 @@ class Pointsman(Verbs):
         if found := of_rate(release_per_s):
             raise invalid(*found)
         registry = Registry([Tasks] if machines is None else machines, judges)
-        time = wall_clock if clock is None else clock
-        db = connect(url, clock=time, server_clock=clock is None, create=create, probe=probe)
+        time, passing = (wall_clock, machine_uptime) if clock is None else (clock, uptime)
+        db = connect(url, clock=time, uptime=passing, server_clock=clock is None, create=create, probe=probe)
         try:
             if publish:
                 registry.publish(db)

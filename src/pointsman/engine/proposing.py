@@ -10,7 +10,7 @@ from typing import Any
 from pointsman.engine import claim as claims
 from pointsman.engine import ends, leases, ordering, past, pending, terms
 from pointsman.engine import propose as units
-from pointsman.engine.claim import Look
+from pointsman.engine.claim import At, Look
 from pointsman.engine.decision import Deciding, Done, Pending
 from pointsman.engine.line import Wanted
 from pointsman.engine.queries import Cancelled
@@ -309,10 +309,10 @@ def _claimed(deciding: Deciding, wanted: Wanted, proposal: Proposal) -> Steps[Do
     return (yield from looked_for(wanted, partial(claims.claim_next, deciding, wanted, proposal)))
 
 
-def looked_for(wanted: Wanted, unit: Callable[[Look, Tx, bool], Any]) -> Steps[Any]:
+def looked_for(wanted: Wanted, unit: Callable[[At, Tx, bool], Any]) -> Steps[Any]:
     """Look until a look has an answer."""
     answer: Any = Look.FIRST
-    while isinstance(answer, Look):
+    while isinstance(answer, At):
         if answer is Look.WOKEN and (yield Write(partial(claims.wake, wanted.machine))):
             answer = Look.AGAIN
         answer = yield from durable(partial(unit, answer))

@@ -112,10 +112,11 @@ class Settling:
 
 
 def _keep(proposal_id: str, task: str, tx: Tx) -> None:
-    """Say that this process still works on it, and keep its owner's lease alive meanwhile; a check's own time is the cap.
+    """Say that this process still works on it, and keep the lease alive meanwhile of an owner who made it; a check's own
+    time is the cap.
     The task is locked first, as by whoever decides on it."""
-    tasks.find(tx, task)
-    if proposals.keep(tx, proposal_id):
+    found, kept = tasks.find(tx, task), proposals.find(tx, proposal_id)
+    if proposals.keep(tx, proposal_id) and found is not None and kept is not None and found.task.owner == kept.principal:
         tasks.prolong(tx, task, tx.now + proposals.HELD)
 
 

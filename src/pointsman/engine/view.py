@@ -84,7 +84,8 @@ class View:
         definition = self.engine.registry.known(task.machine, task.machine_version)
         if definition is None:
             return task
-        told = None if task.blocked_by else waiting(definition, task, task.updated_at)
+        held_then = task.replayed and task.owner is not None  # history keeps no leases
+        told = None if task.blocked_by or held_then else waiting(definition, task, task.updated_at)
         return replace(task, waiting=told, allowed=allowed(definition, task, principal(by), session))
 
     def drive(self, steps: Steps[Any]) -> Any:

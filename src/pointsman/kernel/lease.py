@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from pointsman.errors import Refusal
 from pointsman.kernel.bound import Bound
-from pointsman.kernel.definition import Definition, State
+from pointsman.kernel.definition import Definition, Event, State
 from pointsman.kernel.refuse import owns, refuse
 from pointsman.kernel.retry import Cause, delay, told
 from pointsman.kernel.rules import Principal
@@ -72,6 +72,14 @@ def lapses_to(definition: Definition, state: str) -> str:
     """Where a task goes when its owner lost or released it here: the initial state unless `on_lapse` says otherwise."""
     target = definition.state[state].on_lapse
     return state if target == "same" else target or definition.initial
+
+
+def acquiring(definition: Definition, task: Task) -> Event | None:
+    """The event by which somebody takes the task: where it is or, while somebody owns it, where it goes when that one's time
+    runs out. Of several the first; None where none is open."""
+    leased = task.owner is not None and definition.state[task.state].lease is not None
+    state = lapses_to(definition, task.state) if leased else task.state
+    return next((event for event in definition.events if event.acquires and event.target(state) is not None), None)
 
 
 def queued(definition: Definition) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from pointsman.errors import Refusal
 from pointsman.kernel.case import Case, Used
 from pointsman.kernel.chain import canonical, digest
 from pointsman.kernel.definition import Definition, Event, Limit
-from pointsman.kernel.lease import lapses_to
+from pointsman.kernel.lease import acquiring
 from pointsman.kernel.task import Task
 from pointsman.types import SECOND, Instant, Json
 
@@ -103,13 +103,6 @@ def has_place(definition: Definition, task: Task) -> bool:
 def lane(definition: Definition, task: Task) -> str:
     """What decides whom a task may go to: what its worker must be able to do, what it is called, and the limits, each with
     its subject, of the event that would acquire it."""
-    event = _acquiring(definition, task)
+    event = acquiring(definition, task)
     limits: list[Json] = [] if event is None else [[limit.name, subject(limit, task.fields)] for limit in event.limits]
     return canonical({"limits": limits, "needs": list(task.needs), "tags": list(task.tags)})
-
-
-def _acquiring(definition: Definition, task: Task) -> Event | None:
-    """The event that acquires a task where it is, or where it is once its lease has run out."""
-    leased = task.owner is not None and definition.state[task.state].lease is not None
-    state = lapses_to(definition, task.state) if leased else task.state
-    return next((event for event in definition.events if event.acquires and event.target(state) is not None), None)

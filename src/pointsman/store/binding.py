@@ -1,13 +1,11 @@
-"""What is alike on every database: what a statement may be given, what its shape answers, and a clock that only rises."""
+"""What is alike on every database: what a statement may be given, and what its shape answers."""
 
 from collections.abc import Callable, Collection, Mapping
 from math import isfinite
-from threading import Lock
 from typing import Any, NoReturn
 
 from pointsman.errors import StoreError
 from pointsman.store.database import Row
-from pointsman.types import Instant
 
 PLAIN = frozenset({int, str, bytes, type(None)})
 """What a parameter may be, exactly: SQLite would take True for 1. A float may be bound too, but not NaN: it would become NULL."""
@@ -44,20 +42,6 @@ ANSWERS: Mapping[str, Callable[[str, list[Row]], Any]] = {
     ":one?": _one_or_none,
     ":many": _many,
 }
-
-
-class RisingClock:
-    """A clock that never runs backwards for whoever asks it, in whatever thread."""
-
-    def __init__(self, clock: Callable[[], Instant]):
-        self._clock = clock
-        self._lock = Lock()
-        self._last: Instant = 0
-
-    def __call__(self) -> Instant:
-        with self._lock:
-            self._last = max(self._last, self._clock())
-            return self._last
 
 
 def ended(*_: Any) -> NoReturn:

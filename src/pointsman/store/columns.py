@@ -57,6 +57,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "refusals": _columns(volatile="key at task event by door code detail"),
     "prunings": _columns(covered="number before payloads at hash"),
     "pruned": _columns(covered="version at hash", derived="task"),
+    "clock": _columns(volatile="one mark uptime"),
     "unfinished": _columns(volatile="one copy source begun_at"),
 }
 
@@ -79,6 +80,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "refusals": ("key",),
     "prunings": ("number",),
     "pruned": ("task",),
+    "clock": ("one",),
     "unfinished": ("one",),
 }
 """The primary key of every table of `COLUMNS`."""

@@ -6,11 +6,13 @@ from functools import cache
 from importlib.resources import files
 
 from pointsman.errors import StoreError
+from pointsman.store import clock as marks
 from pointsman.store import copying, migrate, news, statements
+from pointsman.store.clock import RisingClock
 from pointsman.store.database import Database, Probe
 from pointsman.store.sqlite import open_sqlite
 from pointsman.store.statements import Statement
-from pointsman.types import Instant
+from pointsman.types import Duration, Instant
 
 SQL = files("pointsman.store") / "sql"
 SERVER_SQL = SQL / "postgres"
@@ -26,6 +28,7 @@ def connect(
     url: str,
     *,
     clock: Callable[[], Instant],
+    uptime: Callable[[], Duration] | None = None,
     server_clock: bool = True,
     create: bool = True,
     unfinished: bool = False,
@@ -33,9 +36,10 @@ def connect(
 ) -> Database:
     """`sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://user:password@host:port/name`.
 
-    A database that has a clock of its own goes by that one, unless `server_clock` is False. Only `create` makes what is
+    A database that has a clock of its own goes by that one, unless `server_clock` is False. By `uptime` a jump of
+    `clock` is told from time that passes; without it every reading forward is believed. Only `create` makes what is
     not there: a SQLite file, or the tables in a PostgreSQL database. Only `unfinished` opens what a copy has not ended in."""
-    db = _open(url, clock, server_clock, create, probe)
+    db = _open(url, RisingClock(clock, uptime), server_clock, create, probe)
     try:
         if not unfinished:
             copying.refuse_unfinished(db)
@@ -64,11 +68,13 @@ def migrate_to_newest(url: str, *, clock: Callable[[], Instant], create: bool) -
     return Migrated(db.url, len(schema), [step.name for step in schema[len(schema) - count :]])
 
 
-def _open(url: str, clock: Callable[[], Instant], server_clock: bool, create: bool, probe: Probe | None) -> Database:
+def _open(url: str, clock: RisingClock, server_clock: bool, create: bool, probe: Probe | None) -> Database:
     scheme = url.partition(":")[0]
     if scheme == "sqlite":
         loaded, schema = _statements("sqlite"), migrate.migrations(SQL / "schema")
-        return open_sqlite(url, statements=loaded, schema=schema, clock=clock, create=create, probe=probe, since=news.since)
+        return open_sqlite(
+            url, statements=loaded, schema=schema, clock=clock, create=create, probe=probe, since=news.since, mark=marks.find
+        )
     if scheme in ("postgresql", "postgres"):
         return _postgres(url, None if server_clock else clock, create, probe)
     raise StoreError("store_unavailable", "a database is named sqlite:///PATH or postgresql://USER@HOST/NAME")
@@ -78,7 +84,7 @@ def _statements(dialect: str) -> Mapping[str, Statement]:
     return {**statements.load(SQL, dialect), **copying.drawn(dialect)}
 
 
-def _postgres(url: str, clock: Callable[[], Instant] | None, create: bool, probe: Probe | None) -> Database:
+def _postgres(url: str, clock: RisingClock | None, create: bool, probe: Probe | None) -> Database:
     """Its driver is an extra, and loaded only here."""
     try:
         from pointsman.store.postgres import open_postgres

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from pointsman.types import Instant
 
 if TYPE_CHECKING:
+    from pointsman.store.clock import RisingClock
     from pointsman.store.hints import Hints
 
 T = TypeVar("T")
@@ -48,6 +49,11 @@ class Database(Protocol):
     @property
     def hints(self) -> "Hints":
         """Who waits in this process, to be told of what is committed, here or elsewhere."""
+        ...
+
+    @property
+    def clock(self) -> "RisingClock | None":
+        """This process's clock, if the store goes by that and has none of its own."""
         ...
 
     def submit(self, unit: Callable[[Tx], T]) -> "Future[T]":

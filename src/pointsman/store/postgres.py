@@ -10,7 +10,6 @@ import psycopg
 
 from pointsman.errors import StoreError, invalid
 from pointsman.store import migrate, postgres_schema, postgres_units
-from pointsman.store.binding import RisingClock
 from pointsman.store.database import Probe, Tx
 from pointsman.store.hints import Hints, Noted
 from pointsman.store.postgres_errors import unavailable
@@ -52,7 +51,7 @@ def open_postgres(
     A database that is not ours, and a server that does not keep what it acknowledges, is a StoreError."""
     server = locate(url, patience, for_writing(asked, asked))
     postgres_schema.migrate(server, schema, create, probe or unwatched)
-    return Postgres(server, statements, asked, size, None if clock is None else RisingClock(clock), probe)
+    return Postgres(server, statements, asked, size, clock, probe)
 
 
 class Postgres:
@@ -83,6 +82,11 @@ class Postgres:
     @property
     def hints(self) -> Hints:
         return self._relay.hints
+
+    @property
+    def clock(self) -> None:
+        """The server has one."""
+        return None
 
     def submit(self, unit: Callable[[Tx], T]) -> "Future[T]":
         return self._queue(self.run, unit)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -9,7 +10,7 @@ import apsw
 
 from pointsman.errors import StoreError
 from pointsman.store import migrate, sqlite_backup, sqlite_commit
-from pointsman.store.binding import RisingClock
+from pointsman.store.clock import Mark, RisingClock
 from pointsman.store.database import Probe, Tx
 from pointsman.store.hints import Hints, Noted
 from pointsman.store.sqlite_commit import Committer, seat, unwatched
@@ -40,28 +41,32 @@ def open_sqlite(
     *,
     statements: Mapping[str, Statement],
     schema: Sequence[migrate.Migration],
-    clock: Callable[[], Instant],
+    clock: RisingClock,
     create: bool,
     probe: Probe | None = None,
     since: Since,
+    mark: Callable[[Tx], Mark | None],
     patience_s: float = PATIENCE_S,
 ) -> "Sqlite":
     """The database at `url`, brought to the newest `schema`; a new one if there is none and `create` says so.
 
-    Anything that is not a database of ours is a StoreError that names its absolute path, and stays as it was.
+    `mark` finds the last time that the file is known to have seen. Anything that is not a database of ours is a StoreError that
+    names its absolute path, and stays as it was.
     """
     file = File(locate(url), patience_s)
     claim(file, create)
     _prepare(file, schema, probe or unwatched)
-    return Sqlite(file, statements, len(schema), RisingClock(clock), probe, since)
+    return Sqlite(file, len(schema), clock, _starter(statements, file.path, partial(_now, clock, mark), probe), probe, since)
 
 
 class Sqlite:
     """The `Database` of one file. `close()` finishes what is queued; what comes later is a StoreError."""
 
-    def __init__(self, file: File, statements: Mapping[str, Statement], schema: int, now: RisingClock, probe: Probe | None, since: Since):
-        start = _starter(statements, file.path, now, probe)
+    def __init__(
+        self, file: File, schema: int, clock: RisingClock, start: Callable[[Connection], Transaction], probe: Probe | None, since: Since
+    ):
         self._file = file
+        self._clock = clock
         self._committer = Committer(file, lambda: file.connect(schema), start, probe or unwatched)
         self._writer = Writer(self._committer.transact, self._closed)
         self._readers = Readers(file, lambda: file.connect(schema, query_only=1), start)
@@ -75,6 +80,10 @@ class Sqlite:
     @property
     def hints(self) -> Hints:
         return self._watch.hints
+
+    @property
+    def clock(self) -> RisingClock:
+        return self._clock
 
     def submit(self, unit: Callable[[Tx], T]) -> "Future[T]":
         noted = Noted(unit)
@@ -137,7 +146,18 @@ def _prepare(file: File, schema: Sequence[migrate.Migration], probe: Probe) -> N
         turn.close()
 
 
-def _starter(statements: Mapping[str, Statement], path: str, now: RisingClock, probe: Probe | None) -> Callable[[Connection], Transaction]:
-    if probe is None:
-        return lambda connection: Transaction(connection, statements, path, now())
-    return lambda connection: ProbedTransaction(probe, connection, statements, path, now())
+def _starter(
+    statements: Mapping[str, Statement], path: str, now: Callable[[Tx], Instant], probe: Probe | None
+) -> Callable[[Connection], Transaction]:
+    """Begins a unit on a connection whose transaction has begun, and tells it the time."""
+
+    def start(connection: Connection) -> Transaction:
+        tx = Transaction(connection, statements, path) if probe is None else ProbedTransaction(probe, connection, statements, path)
+        tx.now = now(tx)
+        return tx
+
+    return start
+
+
+def _now(clock: RisingClock, mark: Callable[[Tx], Mark | None], tx: Tx) -> Instant:
+    return clock(partial(mark, tx))

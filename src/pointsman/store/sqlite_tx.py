@@ -18,13 +18,13 @@ class Transaction:
 
     __slots__ = ("_connection", "_execute", "_path", "_statements", "news", "now")
 
-    def __init__(self, connection: Connection, statements: Mapping[str, Statement], path: str, now: Instant):
+    def __init__(self, connection: Connection, statements: Mapping[str, Statement], path: str):
         self._connection = connection
         self._execute = connection.cursor().execute
         self._statements = statements
         self._path = path
         self.news: set[Topic] = set()
-        self.now = now
+        self.now: Instant = 0
 
     def __call__(self, statement: str, /, **parameters: Any) -> Any:
         found = self._statements[statement]
@@ -56,8 +56,8 @@ class ProbedTransaction(Transaction):
 
     __slots__ = ("_probe",)
 
-    def __init__(self, probe: Probe, connection: Connection, statements: Mapping[str, Statement], path: str, now: Instant):
-        super().__init__(connection, statements, path, now)
+    def __init__(self, probe: Probe, connection: Connection, statements: Mapping[str, Statement], path: str):
+        super().__init__(connection, statements, path)
         self._probe = probe
 
     def __call__(self, statement: str, /, **parameters: Any) -> Any:

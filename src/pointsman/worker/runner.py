@@ -28,7 +28,8 @@ STOPPED = "whoever ran the command was told to stop"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to run, with which tasks. `environment` is what the command finds in its own."""
+    """What to run, with which tasks: those that have all `tags` and need none but these `capabilities`. `environment` is what the
+    command finds in its own."""
 
     machine: str
     argv: Sequence[str]
@@ -36,6 +37,8 @@ class Order:
     grace_s: float
     lease_s: float | None = None
     stdout: int | None = None
+    tags: Sequence[str] = ()
+    capabilities: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,8 @@ class Runner:
             task = self.pm.claim(
                 self.order.machine,
                 by=self.by,
+                tags=self.order.tags,
+                capabilities=self.order.capabilities,
                 session=f"run-{self.pm.engine.chance(64):016x}",
                 lease_s=self.order.lease_s,
                 wait_s=max(0.0, min(SLICE_S, until - asked_at)),

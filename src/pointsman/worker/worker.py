@@ -9,7 +9,7 @@ def write(work: Work) -> Outcome:
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from itertools import cycle, islice
@@ -81,10 +81,13 @@ Handler: TypeAlias = Callable[[Work], object]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Which tasks a handler is called with: of a machine, and in a state or, without one, those that wait to be claimed."""
+    """Which tasks a handler is called with: of a machine, and in a state or, without one, those that wait to be claimed;
+    that have all `tags`, and need nothing but these `capabilities`."""
 
     machine: str
     state: str | None
+    tags: Sequence[str]
+    capabilities: Sequence[str]
     handler: Handler
 
 
@@ -104,13 +107,16 @@ class Worker:
         if pm is not None:
             self.bind(pm)
 
-    def on(self, machine: str, *, state: str | None = None) -> Callable[[Handler], Handler]:
-        """Call the function with each task of the machine that can be claimed: in `state`, or else wherever tasks wait."""
+    def on(
+        self, machine: str, *, state: str | None = None, tags: Sequence[str] = (), capabilities: Sequence[str] = ()
+    ) -> Callable[[Handler], Handler]:
+        """Call the function with each task of the machine that can be claimed: in `state`, or else wherever tasks wait; with
+        all `tags`, and no need that is not among the `capabilities`."""
 
         def noted(handler: Handler) -> Handler:
             if iscoroutinefunction(handler):
                 raise TypeError("a handler is a plain function: it runs on a thread of its own")
-            self.routes.append(Route(machine, state, handler))
+            self.routes.append(Route(machine, state, tags, capabilities, handler))
             return handler
 
         return noted
@@ -164,7 +170,8 @@ class Worker:
             self._next = (self._next + 1) % len(routes)
             asked_at, states = self._clock(), None if route.state is None else (route.state,)
             session = f"worker-{keeper.pm.engine.chance(64):016x}"
-            task = keeper.pm.claim(route.machine, by=by, states=states, session=session, wait_s=wait_s / len(routes))
+            who = {"tags": route.tags, "capabilities": route.capabilities, "by": by, "session": session}
+            task = keeper.pm.claim(route.machine, states=states, wait_s=wait_s / len(routes), **who)
             if task is not None:
                 work = Work(keeper, task, by, asked_at)
                 self._working.add(work)

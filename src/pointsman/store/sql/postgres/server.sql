@@ -116,5 +116,6 @@ UNION ALL SELECT 'dependencies' AS name, count(length(CAST(t AS text))) AS rows 
 UNION ALL SELECT 'settling' AS name, count(length(CAST(t AS text))) AS rows FROM settling AS t
 UNION ALL SELECT 'lanes' AS name, count(length(CAST(t AS text))) AS rows FROM lanes AS t
 UNION ALL SELECT 'limit_uses' AS name, count(length(CAST(t AS text))) AS rows FROM limit_uses AS t
+UNION ALL SELECT 'clock' AS name, count(length(CAST(t AS text))) AS rows FROM clock AS t
 UNION ALL SELECT 'unfinished' AS name, count(length(CAST(t AS text))) AS rows FROM unfinished AS t
 UNION ALL SELECT 'steps' AS name, count(length(CAST(t AS text))) AS rows FROM steps AS t;
