@@ -133,6 +133,7 @@ def _joined(deciding: Deciding, tx: Tx, parent_id: str) -> None:
 def stranded(registry: Registry, tx: Tx) -> list[tuple[str, str]]:
     """Open tasks that nothing will ever move on, each with why: (task, in words)."""
     found = [(task, f"waits for {what}, and there is none") for task, what in graph.stranded(tx)]
+    found += [(circle[0], "waits for itself: " + " → ".join(circle)) for circle in rules.circles(graph.waits(tx))]
     for dependent, upstream, fate, seen in graph.untold(tx):
         if _forgotten(registry, tx, fate, seen):
             found.append((dependent, f"waits for task {upstream}, whose end nobody is to tell"))

@@ -150,7 +150,7 @@ def made(deciding: Deciding, tx: Tx, machine: Bound, accept: Accept, stand: Mapp
     """Record a new task with what it waits for. Where an upstream has ended badly already, what that means is told as
     when it ends."""
     wanted = accept.after.blocked_by
-    open_ones = [item for item in wanted if _effect(stand, item) != "settle"]
+    open_ones = unsettled(stand, wanted)
     done = deciding.record(tx, machine, None, accept, blockers=len(open_ones))
     for item in wanted:
         graph.add(tx, done.task.id, item, settled=item not in open_ones)
@@ -158,6 +158,11 @@ def made(deciding: Deciding, tx: Tx, machine: Bound, accept: Accept, stand: Mapp
         if _effect(stand, item) == "cancel" and graph.mark(tx, found[item.task].task):
             deciding.ended.add(item.task)
     return done
+
+
+def unsettled(stand: Mapping[str, Standing], wanted: Iterable[Dependency]) -> list[Dependency]:
+    """Those that keep a task waiting."""
+    return [item for item in wanted if _effect(stand, item) != "settle"]
 
 
 def _effect(stand: Mapping[str, Standing], item: Dependency) -> str | None:
