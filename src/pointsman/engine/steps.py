@@ -125,6 +125,23 @@ async def adrive(steps: Steps[T], db: Database) -> T:
                 error = raised
 
 
+def unattended(steps: Steps[None], db: Database, answer: Any = None) -> None:
+    """For nobody: each unit of work is handed to the store when the one before it is done, and no thread waits. A fault ends
+    it."""
+    step = _next(steps, answer)
+    if step is not None:
+        db.submit(step.unit).add_done_callback(lambda done: steps.close() if done.exception() else unattended(steps, db, done.result()))
+
+
+def _next(steps: Steps[None], answer: Any) -> Write[Any] | None:
+    try:
+        step = steps.send(answer)
+    except StopIteration:
+        return None
+    assert isinstance(step, Write), "whoever is not there reads nothing"
+    return step
+
+
 class verb(Generic[P, T]):
     """Makes a generator method blocking on `Pointsman` and awaitable on `pm.aio`."""
 
