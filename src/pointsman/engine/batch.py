@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from pointsman.engine import circles, related
-from pointsman.engine.decision import Deciding, Done, answered
+from pointsman.engine.decision import Deciding, Done, answered, known
 from pointsman.engine.past import at_version
 from pointsman.engine.related import Around
 from pointsman.engine.terms import REF, Item
@@ -22,7 +22,7 @@ from pointsman.kernel.ingest import LISTED, Faults
 from pointsman.kernel.steps import Accept, Refuse
 from pointsman.kernel.task import Dependency, Rule, Task
 from pointsman.kernel.terms import Terms
-from pointsman.store import graph
+from pointsman.store import graph, requests
 from pointsman.store.database import Tx
 from pointsman.store.requests import Request
 from pointsman.types import uuid7
@@ -60,12 +60,16 @@ def create(deciding: Deciding, asked: Asked, owner: Proposal, tx: Tx, look: bool
     if done := deciding.replayed(tx, look):
         return _again(deciding, tx, done)
     answers = [plan.tasks[ref] for ref in asked.refs]
-    _recorded(deciding, tx, plan, asked, owner, found, [[task.id, task.version] for task in answers])
+    if not _recorded(deciding, tx, plan, asked, owner, found, [[task.id, task.version] for task in answers]):
+        deciding.bind(tx, answers)
     return answers
 
 
 def _again(deciding: Deciding, tx: Tx, done: Done) -> list[Task]:
     """What the same request was answered first."""
+    kept = requests.find(tx, deciding.call.request)
+    if kept is not None and kept.known:
+        return [known(tx, *item).but(replayed=done.replayed) for item in kept.known]
     entry = at_version(tx, done.task.id, done.task.version)[0]
     listed: Sequence[tuple[str, int]] = (entry.payload or {})["batch"]
     tasks = (answered(tx, deciding.registry, deciding.call.by, task, version).task for task, version in listed)
@@ -145,8 +149,9 @@ def _there(deciding: Deciding, tx: Tx, task: Task, item: Item, found: Around) ->
 # ── the record ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _recorded(deciding: Deciding, tx: Tx, plan: _Plan, asked: Asked, owner: Proposal, found: Around, listed: list[list[str | int]]) -> None:
-    requests, stand, gathering = _requests(deciding, tx), related.standings(deciding, tx, found), deciding.gathering()
+def _recorded(deciding: Deciding, tx: Tx, plan: _Plan, asked: Asked, owner: Proposal, found: Around, listed: list[list[str | int]]) -> bool:
+    """Write what is to be made, and that the parent waits; whether that was anything."""
+    keys, stand, gathering = _requests(deciding, tx), related.standings(deciding, tx, found), deciding.gathering()
     parent = None if asked.parent is None else found[asked.parent]
     before = None
     if parent is not None:
@@ -156,16 +161,18 @@ def _recorded(deciding: Deciding, tx: Tx, plan: _Plan, asked: Asked, owner: Prop
             waits = {one.task: path for one, path in plan.waits if one.task in found and related.unsettled(stand, [one])}
             circles.refuse(tx, parent.task, waits, begins=asked.rule is not None and before.open > 0)
     for machine, step in plan.steps:
-        related.made(_under(gathering, next(requests)), tx, machine, _listing(step, listed), stand, found)
+        related.made(_under(gathering, next(keys)), tx, machine, _listing(step, listed), stand, found)
         stand[step.after.id] = "open"
         listed = []
     gathering.write_gathered(tx)
     if parent is None or before is None or asked.rule is None:
-        return
+        return bool(plan.steps)
     step = rules.waiting(parent.task, asked.rule, before, tx.now)
-    if rules.is_over(rules.joining(asked.rule, before), related.children_of(deciding.registry, tx, parent.task.id)) is None:
+    begins = rules.is_over(rules.joining(asked.rule, before), related.children_of(deciding.registry, tx, parent.task.id)) is None
+    if begins:
         definition = deciding.registry.definition(tx, parent.task.machine, parent.task.machine_version)
-        _under(deciding, next(requests)).record(tx, Bound(definition, {}), parent, _listing(step, listed))
+        _under(deciding, next(keys)).record(tx, Bound(definition, {}), parent, _listing(step, listed))
+    return bool(plan.steps) or begins
 
 
 def _requests(deciding: Deciding, tx: Tx) -> Iterator[Request]:

@@ -30,7 +30,10 @@ def create(deciding: Deciding, machine: str, fields: Mapping[str, Any], terms: T
     decision = kernel.create(bound, task_id, fields, deciding.call.by, tx.now, terms)
     if isinstance(decision, Refuse):
         raise Refused(decision.refusal)
-    if done := deciding.replayed(tx, look) or related.known(deciding, tx, decision.after, fields, found):
+    if done := deciding.replayed(tx, look):
+        return done
+    if done := related.known(deciding, tx, decision.after, fields, found):
+        deciding.bind(tx, [done.task])
         return done
     stand = related.standings(deciding, tx, found)
     if terms.parent is not None:

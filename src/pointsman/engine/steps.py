@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from contextlib import closing
 from functools import cached_property
 from inspect import Signature, signature
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from pointsman.engine.bridge import bridge
 from pointsman.errors import StoreError
@@ -139,7 +139,7 @@ def _next(steps: Steps[None], answer: Any) -> Write[Any] | None:
     except StopIteration:
         return None
     assert isinstance(step, Write), "whoever is not there reads nothing"
-    return step
+    return cast("Write[Any]", step)
 
 
 class verb(Generic[P, T]):
