@@ -323,3 +323,32 @@ def test_a_parked_task_is_cancelled(pm: Pointsman) -> None:
     pm.release(task.id, by=OWNER, epoch=task.epoch)
     assert pm.get(task.id).parked is not None
     assert pm.cancel(task.id, by=OLGA, reason="x").task.parked is None
+
+
+# ── refs that come to one task ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _keyed(name: str = "x", **said: Any) -> dict[str, Any]:
+    return {"fields": {"name": name}, "dedupe_key": "k", **said}
+
+
+def test_two_refs_of_one_task_are_one_dependency(pm: Pointsman) -> None:
+    waits = {"ref": "c", "blocked_by": [{"task": "#a"}, {"task": "#b"}]}
+    first, second, third = batch(pm, None, _keyed(ref="a"), _keyed(ref="b"), waits)
+    assert (first.id, [item.task for item in third.blocked_by]) == (second.id, [first.id])
+    finish(pm, first)
+    assert take(pm, third).state == "work"
+
+
+def test_a_ref_and_an_id_of_one_task_are_one_dependency(pm: Pointsman) -> None:
+    known = make(pm, "x", dedupe_key="k")
+    _, waits = batch(pm, None, _keyed(ref="a"), {"blocked_by": [{"task": "#a"}, {"task": known.id}]})
+    assert [item.task for item in pm.get(waits.id).blocked_by] == [known.id]
+
+
+def test_one_task_with_two_fates_is_refused(pm: Pointsman) -> None:
+    known = make(pm, "x", dedupe_key="k")
+    waits = {"blocked_by": [{"task": known.id}, {"task": "#a", "on_failure": "cancel"}]}
+    refused = _refused(batch, pm, None, _keyed(ref="a"), waits)
+    assert (refused.code, [fault["path"] for fault in refused.failed]) == ("invalid", ["tasks[1].blocked_by[1].on_failure"])
+    assert len(pm.list()) == 1

@@ -94,6 +94,18 @@ def test_a_parent_that_joins_before_a_child_is_made(two: Two) -> None:
     assert two.quick.history(above.id)[-1].event == "join"
 
 
+def test_two_parents_that_join_crosswise_at_once(two: Two) -> None:
+    """Neither sees the other's join; the second to look waits for the first to be done."""
+    one, other = parent(two.quick), parent(two.quick)
+    (child,), (crosswise,) = (
+        batch(two.quick, one, {"blocked_by": [{"task": other.id}]}),
+        batch(two.quick, other, {"blocked_by": [{"task": one.id}]}),
+    )
+    joined, refused = two.meet(lambda pm: batch(pm, one, {}, join="all"), lambda pm: batch(pm, other, {}, join="all"))
+    assert (joined[0].parent, refused.code) == (one.id, "invalid")
+    assert f"{crosswise.id} → {one.id} → {child.id} → {other.id}" in refused.detail
+
+
 def test_two_who_make_the_same_at_once(two: Two) -> None:
     one, other = two.meet(lambda pm: make(pm, "a", dedupe_key="k"), lambda pm: make(pm, "a", dedupe_key="k"))
     assert (one.deduped, other.deduped, other.id) == (False, True, one.id)

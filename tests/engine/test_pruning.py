@@ -235,3 +235,40 @@ def test_a_store_that_fails_in_the_middle_is_told(pm: Pointsman) -> None:
     pm.engine.db.close()
     with pytest.raises(StoreError):
         pm.prune(AGE)
+
+
+# ── keys that are known for good ─────────────────────────────────────────────────────────────────────────────────────
+
+LATE = {"title": "Release notes", "brief": "Say what is new"}
+
+
+def keyed(pm: Pointsman, **said: Any) -> Task:
+    return pm.create("tasks", {**LATE, **said.pop("fields", {})}, by="ann", dedupe_key="k", **said)
+
+
+def pruned_task(pm: Pointsman, clock: FakeClock, **said: Any) -> Task:
+    task = keyed(pm, **said)
+    pm.cancel(task.id, by="olga", reason="not wanted")
+    clock.advance(LATER)
+    assert pm.prune(AGE, payloads=True).tasks == 1
+    return task
+
+
+def test_a_known_key_is_answered_when_its_payloads_are_gone(pm: Pointsman, clock: FakeClock) -> None:
+    task = pruned_task(pm, clock, priority=1)
+    again = keyed(pm, priority=1)
+    assert (again.id, again.deduped) == (task.id, True)
+    items = [{"fields": LATE, "priority": 1, "dedupe_key": "k"}, {"fields": LATE, "ref": "new", "blocked_by": [{"task": task.id}]}]
+    assert pm.create_batch(items, by="bea", machine="tasks")[0].id == task.id
+
+
+@pytest.mark.parametrize("said", [{"priority": 2}, {"tags": ["late"]}, {"fields": {"title": "Other"}}])
+def test_other_words_are_a_conflict_when_its_payloads_are_gone(pm: Pointsman, clock: FakeClock, said: dict[str, Any]) -> None:
+    pruned_task(pm, clock)
+    with pytest.raises(Refused, match="dedupe_conflict"):
+        keyed(pm, **said)
+
+
+def test_what_work_may_have_moved_is_not_compared(pm: Pointsman, clock: FakeClock) -> None:
+    task = pruned_task(pm, clock, run_at=clock.now + hours(1))
+    assert keyed(pm).id == task.id

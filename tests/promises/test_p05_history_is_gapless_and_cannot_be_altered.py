@@ -71,6 +71,8 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         for repo in ("one", "two"):
             pm.create("limited", {"repo": repo}, by="ann", tags=[repo], needs=["git"])
         assert pm.claim("limited", by="w", capabilities=["git"]) is not None
+        for key in (None, "bound"):
+            pm.create("tasks", {"title": "t", "brief": "b"}, by="ann", dedupe_key="once", idempotency_key=key)
         assert pm.as_of() == len(pm.history(n=1000))
     return copies
 
@@ -101,6 +103,18 @@ def test_an_altered_column_is_found(whole: Copies, table: str, column: str) -> N
     where = " AND ".join(f"{key} = {value!r}" for key, value in zip(keys, row, strict=True))
     changed = f"coalesce({column}, 0) + 1000" if whole.is_number(table, column) else f"coalesce({column}, '') || ' '"
     assert _tampered(whole, f"UPDATE {table} SET {column} = {changed} WHERE {where}")
+
+
+@pytest.mark.parametrize("column", COLUMNS["requests"])
+def test_an_altered_key_of_what_was_there_already_is_found(whole: Copies, column: str) -> None:
+    changed = f"{column} + 1000" if whole.is_number("requests", column) else f"{column} || ' '"
+    assert _tampered(whole, f"UPDATE requests SET {column} = {changed} WHERE key = 'bound'")
+
+
+def test_a_key_that_passes_for_one_of_what_was_there_is_found(whole: Copies) -> None:
+    for change in ("known = NULL", "hash = NULL", "known = NULL, hash = NULL"):
+        assert _tampered(whole, f"UPDATE requests SET {change} WHERE key = 'bound'"), change
+    assert _tampered(whole, "UPDATE requests SET known = '[]' WHERE key = 'k1'")
 
 
 @pytest.mark.parametrize("change", ["owner = NULL", "session = 's'", "evidence = '{}'", "fields = '{}'"])

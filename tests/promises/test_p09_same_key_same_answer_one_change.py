@@ -149,3 +149,63 @@ def test_a_refusal_binds_no_key(url: str) -> None:
         pm.propose(task.id, "start_draft", by=support.OWNER, epoch=held.epoch)
         sent = _submit(pm, held, support.GOOD)
         assert pm.propose(task.id, "approve", by=support.REVIEWER, digest=sent.digest, idempotency_key="k").state == "approved"
+
+
+# ── what was there already ───────────────────────────────────────────────────────────────────────────────────────────
+
+WORDS = {"title": "t", "brief": "b"}
+
+
+def _create(pm: Pointsman, key: str | None, title: str = "t", by: str = "bea") -> Task:
+    return pm.create("tasks", {**WORDS, "title": title}, by=by, dedupe_key="k" if title == "t" else None, idempotency_key=key)
+
+
+def _batch(pm: Pointsman, key: str, *titles: str) -> list[Task]:
+    items = [{"fields": {**WORDS, "title": title}, "dedupe_key": title} for title in titles]
+    return pm.create_batch(items, by="bea", machine="tasks", idempotency_key=key)
+
+
+def test_a_key_is_bound_to_a_task_that_was_there(url: str) -> None:
+    with Pointsman(url) as pm:
+        first = _create(pm, None, by="ann")
+        known = _create(pm, "once")
+        assert (known.id, known.deduped, known.replayed) == (first.id, True, False)
+        with pytest.raises(Refused, match="idempotency_conflict"):
+            _create(pm, "once", title="other")
+        pm.claim("tasks", by="w", id=first.id)
+        again = _create(pm, "once")
+        assert (again, again.deduped, again.replayed) == (known, True, True)
+        assert _create(pm, "twice").state == "claimed"
+        assert len(pm.list()) == 1
+        assert pm.verify().faults == ()
+
+
+def test_a_key_is_bound_to_a_batch_that_was_there(url: str) -> None:
+    with Pointsman(url) as pm:
+        made = _batch(pm, "new", "one", "two")
+        known = _batch(pm, "known", "two", "one")
+        assert [task.id for task in known] == [made[1].id, made[0].id]
+        with pytest.raises(Refused, match="idempotency_conflict"):
+            _batch(pm, "known", "three")
+        pm.claim("tasks", by="w", id=made[0].id)
+        again = _batch(pm, "known", "two", "one")
+        assert (again, {task.replayed for task in again}) == (known, {True})
+        assert len(pm.list()) == 2
+        assert pm.verify().faults == ()
+
+
+def test_concurrent_duplicates_of_what_was_there_are_answered_alike(url: str) -> None:
+    with Pointsman(url) as pm, ThreadPoolExecutor(CALLERS) as pool:
+        first = _create(pm, None, by="ann")
+        answers = list(pool.map(lambda _: _create(pm, "once"), range(CALLERS)))
+        assert {answer.id for answer in answers} == {first.id}
+        assert sorted(answer.replayed for answer in answers) == [False] + [True] * (CALLERS - 1)
+
+
+def test_what_was_bound_goes_with_the_old_records(url: str) -> None:
+    with Pointsman(url) as pm:
+        _create(pm, None, by="ann")
+        _create(pm, "once")
+        assert pm.prune(0).requests == 2
+        assert pm.verify().faults == ()
+        assert not _create(pm, "once").replayed

@@ -165,6 +165,8 @@ def test_the_audit_names_who_is_stranded(copies: Copies) -> None:
         (child,) = batch(pm, above, {}, join="all")
         ended = take(pm, make(pm))
         told = make(pm, "", ended)
+        circle = parent(pm)
+        (within,) = batch(pm, circle, {}, join="all")
         _only_decide(pm, ended)
         assert pm.doctor() == []
     broken: dict[str, tuple[Task, str]] = {
@@ -173,6 +175,7 @@ def test_the_audit_names_who_is_stranded(copies: Copies) -> None:
         f"UPDATE tasks SET ready = 0 WHERE id = '{free.id}'": (free, "waits for nothing, and there is none"),
         f"UPDATE tasks SET wake_at = NULL WHERE id = '{held.id}'": (held, "waits for nothing, and there is none"),
         f"UPDATE tasks SET parent = NULL WHERE id = '{child.id}'": (above, "waits for children, and there is none"),
+        f"INSERT INTO dependencies VALUES ('{within.id}', '{circle.id}', 'block', 0)": (within, "waits for itself: "),
     }
     for statement, (task, why) in broken.items():
         said = _broken(copies, [statement])

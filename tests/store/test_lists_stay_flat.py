@@ -31,6 +31,7 @@ READ_WHOLE = {
     "stray_dependencies": "verifies all",
     "stranded": "audits all that is open",
     "untold_ends": "audits all that waits",
+    "waits": "audits all that waits",
 }
 ENDS = {"feed_head": 1, "latest_refusals": 1, "feed_waits": 1, "unnumbered": 1}
 """Statements that walk a table from its end and stop at their limit."""

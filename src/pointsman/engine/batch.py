@@ -8,8 +8,8 @@ The caller's idempotency key is that of the first entry, whose payload says what
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from pointsman.engine import related
-from pointsman.engine.decision import Deciding, Done, answered
+from pointsman.engine import circles, related
+from pointsman.engine.decision import Deciding, Done, answered, known
 from pointsman.engine.past import at_version
 from pointsman.engine.related import Around
 from pointsman.engine.terms import REF, Item
@@ -20,9 +20,9 @@ from pointsman.kernel.bound import Bound
 from pointsman.kernel.case import Proposal
 from pointsman.kernel.ingest import LISTED, Faults
 from pointsman.kernel.steps import Accept, Refuse
-from pointsman.kernel.task import Rule, Task
+from pointsman.kernel.task import Dependency, Rule, Task
 from pointsman.kernel.terms import Terms
-from pointsman.store import graph
+from pointsman.store import graph, requests
 from pointsman.store.database import Tx
 from pointsman.store.requests import Request
 from pointsman.types import uuid7
@@ -40,10 +40,12 @@ class Asked:
 
 @dataclass(slots=True)
 class _Plan:
-    """What each item comes to, by ref: a task, and the step that makes it unless it is there already."""
+    """What each item comes to, by ref: a task, and the step that makes it unless it is there already. `waits` are the tasks
+    that those to be made wait for, each with the path under which it was asked for."""
 
     tasks: dict[str, Task] = field(default_factory=dict[str, Task])
     steps: list[tuple[Bound, Accept]] = field(default_factory=list[tuple[Bound, Accept]])
+    waits: list[tuple[Dependency, str]] = field(default_factory=list[tuple[Dependency, str]])
     faults: Faults = field(default_factory=Faults)
 
 
@@ -58,12 +60,16 @@ def create(deciding: Deciding, asked: Asked, owner: Proposal, tx: Tx, look: bool
     if done := deciding.replayed(tx, look):
         return _again(deciding, tx, done)
     answers = [plan.tasks[ref] for ref in asked.refs]
-    _recorded(deciding, tx, plan, asked, owner, found, [[task.id, task.version] for task in answers])
+    if not _recorded(deciding, tx, plan, asked, owner, found, [[task.id, task.version] for task in answers]):
+        deciding.bind(tx, answers)
     return answers
 
 
 def _again(deciding: Deciding, tx: Tx, done: Done) -> list[Task]:
     """What the same request was answered first."""
+    kept = requests.find(tx, deciding.call.request)
+    if kept is not None and kept.known:
+        return [known(tx, *item).but(replayed=done.replayed) for item in kept.known]
     entry = at_version(tx, done.task.id, done.task.version)[0]
     listed: Sequence[tuple[str, int]] = (entry.payload or {})["batch"]
     tasks = (answered(tx, deciding.registry, deciding.call.by, task, version).task for task, version in listed)
@@ -90,8 +96,8 @@ def _planned(deciding: Deciding, tx: Tx, machines: dict[str, Bound], items: Sequ
     """Every item, in an order in which what it waits for comes before it. All that does not fit is refused at once."""
     plan, twins = _Plan(), dict[tuple[str, str], Task]()
     for item in items:
-        blocked_by = tuple(replace(one, task=_id(one.task, plan)) for one in item.terms.blocked_by)
-        terms, machine = replace(item.terms, blocked_by=blocked_by), machines[item.machine]
+        blocked_by = _resolved(item, plan)
+        terms, machine = replace(item.terms, blocked_by=tuple(one for one, _ in blocked_by.values())), machines[item.machine]
         decision = kernel.create(machine, uuid7(tx.now, deciding.chance(74)), item.fields, deciding.call.by, tx.now, terms)
         if isinstance(decision, Refuse):
             plan.faults += [(f"{item.path}.{fault['path']}", fault["message"]) for fault in _faults(decision)]
@@ -100,6 +106,7 @@ def _planned(deciding: Deciding, tx: Tx, machines: dict[str, Bound], items: Sequ
         plan.tasks[item.ref] = _twin(decision.after, twins, item) or _there(deciding, tx, decision.after, item, found) or decision.after
         if plan.tasks[item.ref] is decision.after:
             plan.steps.append((machine, decision))
+            plan.waits += blocked_by.values()
     if plan.faults:
         raise invalid(*plan.faults[:LISTED])
     return plan
@@ -107,6 +114,17 @@ def _planned(deciding: Deciding, tx: Tx, machines: dict[str, Bound], items: Sequ
 
 def _faults(decision: Refuse) -> Sequence[dict[str, str]]:
     return [{"path": str(item["path"]), "message": str(item["message"])} for item in decision.refusal.failed]
+
+
+def _resolved(item: Item, plan: _Plan) -> dict[str, tuple[Dependency, str]]:
+    """What an item waits for, by id, each with its path: refs and ids that come to one task are one dependency."""
+    found = dict[str, tuple[Dependency, str]]()
+    for index, one in enumerate(item.terms.blocked_by):
+        asked, path = replace(one, task=_id(one.task, plan)), f"{item.path}.blocked_by[{index}]"
+        first, _ = found.setdefault(asked.task, (asked, f"{path}.task"))
+        if first.on_failure != asked.on_failure:
+            plan.faults.append((f"{path}.on_failure", "is not what it is where the same task is named before"))
+    return found
 
 
 def _id(task: str, plan: _Plan) -> str:
@@ -131,24 +149,30 @@ def _there(deciding: Deciding, tx: Tx, task: Task, item: Item, found: Around) ->
 # ── the record ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _recorded(deciding: Deciding, tx: Tx, plan: _Plan, asked: Asked, owner: Proposal, found: Around, listed: list[list[str | int]]) -> None:
-    requests, stand, gathering = _requests(deciding, tx), related.standings(deciding, tx, found), deciding.gathering()
+def _recorded(deciding: Deciding, tx: Tx, plan: _Plan, asked: Asked, owner: Proposal, found: Around, listed: list[list[str | int]]) -> bool:
+    """Write what is to be made, and that the parent waits; whether that was anything."""
+    keys, stand, gathering = _requests(deciding, tx), related.standings(deciding, tx, found), deciding.gathering()
     parent = None if asked.parent is None else found[asked.parent]
     before = None
     if parent is not None:
         before = related.children_of(deciding.registry, tx, parent.task.id)
         related.admitted(deciding, tx, parent, owner, before, len(plan.steps))
+        if asked.rule is not None or parent.task.joining is not None:
+            waits = {one.task: path for one, path in plan.waits if one.task in found and related.unsettled(stand, [one])}
+            circles.refuse(tx, parent.task, waits, begins=asked.rule is not None and before.open > 0)
     for machine, step in plan.steps:
-        related.made(_under(gathering, next(requests)), tx, machine, _listing(step, listed), stand, found)
+        related.made(_under(gathering, next(keys)), tx, machine, _listing(step, listed), stand, found)
         stand[step.after.id] = "open"
         listed = []
     gathering.write_gathered(tx)
     if parent is None or before is None or asked.rule is None:
-        return
+        return bool(plan.steps)
     step = rules.waiting(parent.task, asked.rule, before, tx.now)
-    if rules.is_over(rules.joining(asked.rule, before), related.children_of(deciding.registry, tx, parent.task.id)) is None:
+    begins = rules.is_over(rules.joining(asked.rule, before), related.children_of(deciding.registry, tx, parent.task.id)) is None
+    if begins:
         definition = deciding.registry.definition(tx, parent.task.machine, parent.task.machine_version)
-        _under(deciding, next(requests)).record(tx, Bound(definition, {}), parent, _listing(step, listed))
+        _under(deciding, next(keys)).record(tx, Bound(definition, {}), parent, _listing(step, listed))
+    return bool(plan.steps) or begins
 
 
 def _requests(deciding: Deciding, tx: Tx) -> Iterator[Request]:

@@ -4,7 +4,7 @@ A refusal is raised, which rolls the unit back, so it leaves nothing. An accepte
 taken commits, and is told as a refusal afterwards.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from pointsman.engine import limits
@@ -97,7 +97,14 @@ class Deciding:
                 self.same_request(kept.request_digest, kept.task)
             return None
         self.same_request(found.digest, found.task)
+        if found.known:
+            return Done(known(tx, *found.known[0]), replayed=not look)
         return replace(answered(tx, self.registry, self.call.by, found.task, found.version), replayed=not look)
+
+    def bind(self, tx: Tx, there: Sequence[Task]) -> None:
+        """No step keeps the caller's key where all of the answer was there already."""
+        if self.call.given:
+            requests.bind(tx, self.call.request, [(task.id, task.version) for task in there], tx.now)
 
     def jitter(self) -> float:
         """A number from 0 to 1."""
@@ -173,6 +180,12 @@ def _lease(tx: Tx, past: Task) -> Lease | None:
     found = tasks.find(tx, past.id)
     same = found is not None and (found.task.owner, found.task.epoch, found.task.state) == (past.owner, past.epoch, past.state)
     return found.task.lease if found is not None and same else None
+
+
+def known(tx: Tx, task_id: str, version: int) -> Task:
+    """A task that was there already, as it was answered then and is at every replay."""
+    past = at_version(tx, task_id, version)[1]
+    return past.but(lease=_lease(tx, past), deduped=True)
 
 
 def answered(tx: Tx, registry: Registry, by: Principal, task_id: str, version: int) -> Done:

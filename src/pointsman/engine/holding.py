@@ -12,8 +12,8 @@ from pointsman.kernel.case import Case
 from pointsman.kernel.definition import Definition
 from pointsman.kernel.hold import Aim, Hold, Match
 from pointsman.kernel.lease import acquiring, lapses_to
-from pointsman.kernel.parking import OPERATOR
-from pointsman.kernel.rules import ANONYMOUS, Principal
+from pointsman.kernel.parking import operator
+from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Task
 from pointsman.store import holds, machines
 from pointsman.store.database import Tx
@@ -71,7 +71,7 @@ class Wanted:
 
 
 def place(chance: Chance, by: Principal, wanted: Wanted, tx: Tx) -> Hold:
-    _operator(by, "place")
+    _operator(by, "place a hold")
     now = tx.now
     _known(tx, wanted.match)
     begins = now if wanted.begins is None else wanted.begins
@@ -84,7 +84,7 @@ def place(chance: Chance, by: Principal, wanted: Wanted, tx: Tx) -> Hold:
 
 def lift(by: Principal, hold_id: str, tx: Tx) -> Hold:
     """Lifted once; again, it is answered as it stands."""
-    _operator(by, "lift")
+    _operator(by, "lift a hold")
     found = holds.find(tx, hold_id)
     if found is None:
         raise Refused(Refusal("unknown_hold", "no hold has this id"))
@@ -92,10 +92,8 @@ def lift(by: Principal, hold_id: str, tx: Tx) -> Hold:
 
 
 def _operator(by: Principal, verb: str) -> None:
-    if by.name == ANONYMOUS:
-        raise invalid(("by", f"whoever would {verb} a hold has a name"))
-    if not by.has(OPERATOR):
-        raise Refused(Refusal("role_missing", f"to {verb} a hold needs role {OPERATOR}"))
+    if refusal := operator(by, verb):
+        raise Refused(refusal)
 
 
 def _known(tx: Tx, match: Match) -> None:

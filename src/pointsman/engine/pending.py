@@ -92,14 +92,15 @@ def examine(tx: Tx, registry: Registry, proposal_id: str) -> Pending | None:
     return Pending(kept.id, kept.task, Asked(case.machine, checks))
 
 
-def settle(tx: Tx, registry: Registry, chance: Chance, proposal_id: str, judged: kernel.Judged) -> Done:
-    """Decide a pending proposal, now that its checks have spoken, and write its outcome with the step. Twice is once:
-    the proposal is read again once its task is locked, since somebody may just have settled it."""
+def settle(tx: Tx, registry: Registry, chance: Chance, proposal_id: str, judged: kernel.Judged, ended: set[str]) -> Done:
+    """Decide a pending proposal, now that its checks have spoken, and write its outcome with the step; `ended` comes to hold
+    the task if its end is to be told. Twice is once: the proposal is read again once its task is locked, since somebody may
+    just have settled it."""
     find(tx, found_proposal(tx, proposal_id).task)
     kept = found_proposal(tx, proposal_id)
     if kept.status != "pending":
         return outcome(tx, registry, kept)
-    deciding, found = Deciding(_call(kept), registry, chance), find(tx, kept.task)
+    deciding, found = Deciding(_call(kept), registry, chance, ended), find(tx, kept.task)
     case = _asked(tx, registry, kept, found)
     if kept.call["epoch_seen"] != case.task.epoch:
         return _refused(tx, kept, case, case.no("stale_content", "the task was taken over while its check ran; propose again"))

@@ -1,16 +1,17 @@
 """The units of work behind `create` and `propose`: read, decide, record, in one transaction."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pointsman.engine import holding, pending, related
+from pointsman.engine import circles, holding, pending, related
 from pointsman.engine.asking import as_free, case_of, freed, refused
 from pointsman.engine.decision import Asked, Deciding, Done, Pending, find, weighed
 from pointsman.errors import Refusal, Refused
 from pointsman.kernel import decide as kernel
 from pointsman.kernel.case import Proposal
 from pointsman.kernel.decide import Accept, NeedChecks, Refuse
+from pointsman.kernel.task import Dependency, Task
 from pointsman.kernel.terms import Terms
 from pointsman.store.database import Tx
 from pointsman.store.tasks import Stored
@@ -29,11 +30,22 @@ def create(deciding: Deciding, machine: str, fields: Mapping[str, Any], terms: T
     decision = kernel.create(bound, task_id, fields, deciding.call.by, tx.now, terms)
     if isinstance(decision, Refuse):
         raise Refused(decision.refusal)
-    if done := deciding.replayed(tx, look) or related.known(deciding, tx, decision.after, fields, found):
+    if done := deciding.replayed(tx, look):
         return done
+    if done := related.known(deciding, tx, decision.after, fields, found):
+        deciding.bind(tx, [done.task])
+        return done
+    stand = related.standings(deciding, tx, found)
     if terms.parent is not None:
-        related.admitted(deciding, tx, found[terms.parent], owner, related.children_of(deciding.registry, tx, terms.parent), 1)
-    return related.made(deciding, tx, bound, decision, related.standings(deciding, tx, found), found)
+        _under(deciding, tx, found[terms.parent], owner, decision.after, related.unsettled(stand, terms.blocked_by))
+    return related.made(deciding, tx, bound, decision, stand, found)
+
+
+def _under(deciding: Deciding, tx: Tx, parent: Stored, owner: Proposal, made: Task, waits: Sequence[Dependency]) -> None:
+    """Its parent takes one more child, and does not come to wait for itself by it."""
+    related.admitted(deciding, tx, parent, owner, related.children_of(deciding.registry, tx, parent.task.id), 1)
+    if parent.task.joining is not None:
+        circles.refuse(tx, parent.task, {item.task: f"blocked_by[{made.blocked_by.index(item)}].task" for item in waits}, begins=False)
 
 
 def propose(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx, look: bool) -> Done | Pending:

@@ -256,13 +256,10 @@ class Proposing(View):
         return (yield Await(found, wait_s)) if isinstance(found, Future) else found
 
     def _tell(self, deciding: Deciding) -> Steps[None]:
-        """Tell the ends that a committed decision left to be told. Should the store fail meanwhile, a duty goes on: what
-        was decided stays decided."""
+        """Tell the ends that a committed decision left to be told. Should they be many, or the store fail meanwhile, a duty
+        goes on: what was decided stays decided."""
         try:
-            while deciding.ended:
-                task = min(deciding.ended)
-                if not (yield Write(partial(ends.follow, deciding, task))):
-                    deciding.ended.discard(task)
+            yield from ends.telling(deciding)
         except StoreError:
             return
 

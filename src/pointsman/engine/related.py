@@ -21,7 +21,7 @@ from pointsman.kernel.schema import initial_fields
 from pointsman.kernel.steps import Accept
 from pointsman.kernel.task import Children, Dependency, Task
 from pointsman.kernel.terms import Terms
-from pointsman.store import graph, tasks
+from pointsman.store import graph, pruning, tasks
 from pointsman.store.database import Tx
 from pointsman.store.tasks import Stored
 
@@ -56,15 +56,23 @@ def known(deciding: Deciding, tx: Tx, made: Task, fields: Mapping[str, Any], fou
     """The task that is there under the same dedupe_key, if it was asked for in the same words."""
     if made.dedupe_key is None or (task_id := graph.deduped(tx, made.machine, made.dedupe_key)) is None:
         return None
-    first = at_version(tx, task_id, 1)[1]
-    definition = deciding.registry.definition(tx, first.machine, first.machine_version)
-    given, faults = initial_fields(definition, fields)
-    asked = first.but(fields={name: value for name, value in first.fields.items() if name in definition.field})
-    if faults or not as_made(asked, made.but(fields=given)):
-        raise conflict(task_id, path)
     there = found.get(task_id) or tasks.find(tx, task_id)
     assert there is not None, "it was found by its key"
+    definition = deciding.registry.definition(tx, there.task.machine, there.task.machine_version)
+    given, faults = initial_fields(definition, fields)
+    first, names = _first(tx, there, definition, made)
+    asked = first.but(fields={name: first.fields[name] for name in names})
+    if faults or not as_made(asked, made.but(fields={name: given[name] for name in names})):
+        raise conflict(task_id, path)
     return Done(there.task.but(deduped=True))
+
+
+def _first(tx: Tx, there: Stored, definition: Definition, made: Task) -> tuple[Task, list[str]]:
+    """The task as it was made, and the fields by which another is compared with it. Where its first payload was pruned, it
+    is compared in what nothing moves: the fields that no event sets, and the terms but `run_at`."""
+    if pruning.of_task(tx, there.key) is None:
+        return at_version(tx, there.task.id, 1)[1], [*definition.field]
+    return there.task.but(run_at=made.run_at), [name for name in definition.field if name not in definition.settable]
 
 
 def conflict(task: str | None, path: str) -> Refused:
@@ -150,7 +158,7 @@ def made(deciding: Deciding, tx: Tx, machine: Bound, accept: Accept, stand: Mapp
     """Record a new task with what it waits for. Where an upstream has ended badly already, what that means is told as
     when it ends."""
     wanted = accept.after.blocked_by
-    open_ones = [item for item in wanted if _effect(stand, item) != "settle"]
+    open_ones = unsettled(stand, wanted)
     done = deciding.record(tx, machine, None, accept, blockers=len(open_ones))
     for item in wanted:
         graph.add(tx, done.task.id, item, settled=item not in open_ones)
@@ -158,6 +166,11 @@ def made(deciding: Deciding, tx: Tx, machine: Bound, accept: Accept, stand: Mapp
         if _effect(stand, item) == "cancel" and graph.mark(tx, found[item.task].task):
             deciding.ended.add(item.task)
     return done
+
+
+def unsettled(stand: Mapping[str, Standing], wanted: Iterable[Dependency]) -> list[Dependency]:
+    """Those that keep a task waiting."""
+    return [item for item in wanted if _effect(stand, item) != "settle"]
 
 
 def _effect(stand: Mapping[str, Standing], item: Dependency) -> str | None:

@@ -6,16 +6,17 @@ here, a pulse says so, so that nobody else runs its checks; when the pulse stops
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import TypeVar
 
-from pointsman.engine import pending
+from pointsman.engine import ends, pending
 from pointsman.engine.checks import Checks
 from pointsman.engine.decision import Asked, Done, Pending, judged
 from pointsman.engine.record import Chance
 from pointsman.engine.registry import Registry
+from pointsman.engine.steps import unattended
 from pointsman.errors import Refused
 from pointsman.kernel.bound import Judgement
 from pointsman.kernel.decide import Need
@@ -80,8 +81,9 @@ class Settling:
             if error := checked.exception():
                 return self._end(proposal_id, outcome, error)
             said = {need.digest: judgement for need, judgement in zip(needs, checked.result(), strict=True)}
-            unit = partial(pending.settle, registry=self._registry, chance=self._chance, proposal_id=proposal_id, judged=said)
-            self._db.submit(unit).add_done_callback(lambda done: self._end(proposal_id, outcome, done.exception() or done.result()))
+            ended = set[str]()
+            unit = partial(pending.settle, registry=self._registry, chance=self._chance, proposal_id=proposal_id, judged=said, ended=ended)
+            self._db.submit(unit).add_done_callback(lambda done: self._end(proposal_id, outcome, done.exception() or done.result(), ended))
             return None
 
         made.add_done_callback(settle)
@@ -90,8 +92,9 @@ class Settling:
         timeout = asked.machine.definition.check[need.check].timeout
         return self._checks.start((task, need.digest), partial(judged, self._db, task, asked.machine, need), timeout)
 
-    def _end(self, proposal_id: str, outcome: "Future[Done]", answer: Done | BaseException) -> None:
-        """Tell whoever waits. After a fault of the store the proposal is still pending, and will be taken over."""
+    def _end(self, proposal_id: str, outcome: "Future[Done]", answer: Done | BaseException, ended: Collection[str] = ()) -> None:
+        """Tell whoever waits, for the outcome or for the task: its caller may be gone. After a fault of the store the proposal
+        is still pending, and will be taken over."""
         with self._lock:
             self._working.pop(proposal_id, None)
             self._tasks.pop(proposal_id, None)
@@ -99,6 +102,7 @@ class Settling:
             outcome.set_exception(answer)
         else:
             outcome.set_result(answer)
+            unattended(ends.telling(ends.unasked(self._registry, self._chance, ended)), self._db)
 
     def _beat(self) -> None:
         if self._pulse is None:

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from contextlib import closing
 from functools import cached_property
 from inspect import Signature, signature
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from pointsman.engine.bridge import bridge
 from pointsman.errors import StoreError
@@ -123,6 +123,23 @@ async def adrive(steps: Steps[T], db: Database) -> T:
                 answer, error = await step.arun(db), None
             except Exception as raised:  # noqa: BLE001 - handed to the verb, which decides
                 error = raised
+
+
+def unattended(steps: Steps[None], db: Database, answer: Any = None) -> None:
+    """For nobody: each unit of work is handed to the store when the one before it is done, and no thread waits. A fault ends
+    it."""
+    step = _next(steps, answer)
+    if step is not None:
+        db.submit(step.unit).add_done_callback(lambda done: steps.close() if done.exception() else unattended(steps, db, done.result()))
+
+
+def _next(steps: Steps[None], answer: Any) -> Write[Any] | None:
+    try:
+        step = steps.send(answer)
+    except StopIteration:
+        return None
+    assert isinstance(step, Write), "whoever is not there reads nothing"
+    return cast("Write[Any]", step)
 
 
 class verb(Generic[P, T]):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from pointsman.engine import ends
 from pointsman.engine.decision import Deciding
 from pointsman.engine.door import Call, Door
 from pointsman.engine.record import step, write
@@ -59,10 +60,17 @@ class Deadlines:
         """Fire a batch; True when there may be more."""
         found = self._engine.db.read(lambda tx: tasks.due(tx, self._last, BATCH))
         for self._last in found:
-            _done(f"the deadline of {self._last.id}", partial(self._engine.db.run, partial(_fired, self._engine, self._last.id)))
+            _done(f"the deadline of {self._last.id}", partial(self._fire, self._last.id))
         if len(found) < BATCH:
             self._last = None
         return self._last is not None
+
+    def _fire(self, task: str) -> bool:
+        """Whoever waits for a task that ends by it is told at once."""
+        fired = self._engine.db.run(partial(_fired, self._engine, task))
+        if fired and ends.is_marked(self._engine, task):
+            ends.tell(self._engine, task, ends.MOST_TOLD)
+        return fired
 
 
 def _fired(engine: Engine, task_id: str, tx: Tx) -> bool:

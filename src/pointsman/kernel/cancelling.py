@@ -2,7 +2,7 @@
 
 from pointsman.kernel.definition import Definition
 from pointsman.kernel.lease import Claim, not_mine
-from pointsman.kernel.parking import OPERATOR
+from pointsman.kernel.parking import not_operator
 from pointsman.kernel.refuse import refuse
 from pointsman.kernel.retry import counted
 from pointsman.kernel.steps import Accept, Refuse
@@ -12,12 +12,14 @@ from pointsman.types import Instant, Json
 
 def cancel(definition: Definition, task: Task, claim: Claim, now: Instant, reason: str, expect_version: int | None) -> Accept | Refuse:
     """The owner's or an operator's word that a task is not to be done."""
-    operator = claim.by.has(OPERATOR)
+    other = not_operator(definition, task, claim.by, "cancel")
+    if other is not None and other.code == "invalid":
+        return Refuse(other)
     if expect_version not in (None, task.version):
         return Refuse(refuse(definition, task, claim.by, "stale_version", f"the task is at version {task.version}, not {expect_version}"))
     if definition.state[task.state].final:
         return Refuse(refuse(definition, task, claim.by, "wrong_state", f"the task is over: it is {task.state}"))
-    if refusal := not_mine(definition, task, claim, only_owner=not operator):
+    if refusal := not_mine(definition, task, claim, only_owner=other is not None):
         return Refuse(refusal)
     return cancelled(definition, task, now, reason)
 

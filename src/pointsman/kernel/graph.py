@@ -1,11 +1,13 @@
 """Tasks that wait for others: what an upstream's end means for its dependents, and children's for their parent.
 
-Pure: who asks brings how the others stand. Cycles cannot arise between tasks, since a task waits only for such as were
-there before it; within a batch `sequence` finds them.
+Pure: who asks brings how the others stand. A dependency alone closes no circle, since a task waits only for such as were
+there before it; within a batch `sequence` finds them. A parent that joins its children can: it waits for tasks that were made
+after it. Such a join is refused (`engine/circles.py`), and `circles` finds one that is there all the same.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
 from pointsman.kernel.chain import same
@@ -129,6 +131,29 @@ def joined(definition: Definition, task: Task, children: Children, *, met: bool,
         f"{count} {name}" for name, count in ended.items()
     )
     return Accept(after, "join", "join", task.state, {"changes": changes(task, after), "children": ended, "met": met, "reason": reason})
+
+
+# ── circles ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def circles(waits: Iterable[tuple[str, str]]) -> Iterator[list[str]]:
+    """Circles among tasks, each `(task, what it waits for)`, so that every task in one has been named: each waits for the
+    next, and the last is the first again."""
+    left = dict[str, set[str]]()
+    for task, waited in waits:
+        left.setdefault(task, set()).add(waited)
+    while circle := _circle(left):
+        yield circle
+        for task in circle[1:]:
+            del left[task]
+
+
+def _circle(waits: Mapping[str, set[str]]) -> list[str]:
+    try:
+        TopologicalSorter(waits).prepare()
+    except CycleError as error:
+        return [*reversed(error.args[1])]
+    return []
 
 
 # ── batches ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,13 +4,28 @@ from typing import Any
 
 from pointsman.errors import Refusal
 from pointsman.kernel.bound import Bound
+from pointsman.kernel.definition import Definition
 from pointsman.kernel.refuse import refuse
-from pointsman.kernel.rules import Principal
+from pointsman.kernel.rules import ANONYMOUS, Principal
 from pointsman.kernel.steps import Accept, Refuse
 from pointsman.kernel.task import Attempts, Parked, Task, changes
 from pointsman.types import Instant, Json
 
 OPERATOR = "operator"
+
+
+def operator(by: Principal, verb: str) -> Refusal | None:
+    """Why somebody may not do what operators do. Whoever says no name is none, though it lacks no role."""
+    if by.name == ANONYMOUS:
+        fault = {"path": "by", "message": f"whoever would {verb} has a name"}
+        return Refusal("invalid", f"{fault['path']}: {fault['message']}", failed=[fault])
+    return None if by.has(OPERATOR) else Refusal("role_missing", f"to {verb} needs role {OPERATOR}")
+
+
+def not_operator(definition: Definition, task: Task, by: Principal, verb: str) -> Refusal | None:
+    """The same, about a task."""
+    found = operator(by, verb)
+    return found and refuse(definition, task, by, found.code, found.detail, failed=found.failed)
 
 
 def parked(task: Task, now: Instant, reason: str) -> Accept:
@@ -21,8 +36,8 @@ def parked(task: Task, now: Instant, reason: str) -> Accept:
 
 def unparked(machine: Bound, task: Task, by: Principal, now: Instant, reason: str, expect_version: int | None) -> Accept | Refuse:
     """An operator puts a task back into work. Its attempts begin anew."""
-    if not by.has(OPERATOR):
-        return Refuse(refuse(machine.definition, task, by, "role_missing", f"to unpark needs role {OPERATOR}"))
+    if refusal := not_operator(machine.definition, task, by, "unpark"):
+        return Refuse(refusal)
     if expect_version not in (None, task.version):
         return Refuse(refuse(machine.definition, task, by, "stale_version", f"the task is at version {task.version}, not {expect_version}"))
     if task.parked is None:

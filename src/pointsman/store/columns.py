@@ -4,7 +4,8 @@
 recomputing. `volatile`: neither; nothing that matters may rest on it.
 
 A row that history implies is missed when it is gone: entries, payloads, tasks, requests, snapshots, feed rows, machines.
-A dropped judgement, proposal, hold or schedule is not found: history does not say that it was there. A use of a limit follows
+A dropped judgement, proposal, hold or schedule is not found, nor a request that what was there already answered: history does
+not say that it was there. A use of a limit follows
 from the entry that it names, and goes when its window or its owner has gone; one that went too early is not found. What pruning
 removed is not missed: `prunings` and `pruned` say what that was.
 
@@ -36,7 +37,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         derived="key task",
     ),
     "payloads": _columns(covered="nonce body", derived="entry"),
-    "requests": _columns(derived="principal key digest task version at"),
+    "requests": _columns(covered="known hash", derived="principal key digest task version at"),
     "judgements": _columns(covered="task check_name inputs_digest status reason detail at hash"),
     "feed": _columns(derived="seq task version entry at hash"),
     "snapshots": _columns(derived="task version body"),

@@ -83,6 +83,26 @@ def deduped(tx: Tx, machine: str, key: str) -> str | None:
     return None if row is None else row[0]
 
 
+def lock_joins(tx: Tx) -> None:
+    """Two joins that begin beside one another could close a circle that neither sees."""
+    tx("lock_joins")
+
+
+def is_awaited(tx: Tx, task_id: str) -> bool:
+    """Whether any task waits for this one: by a dependency, or as its parent that joins it."""
+    return bool(tx("is_awaited", task=task_id)[0])
+
+
+def waits_of(tx: Tx, task_id: str, limit: int, *, joins: bool = False) -> list[str]:
+    """The tasks that an open one waits for; with `joins`, as if it waited for its children."""
+    return [row[0] for row in tx("waits_of", task=task_id, joins=int(joins), limit=limit)]
+
+
+def waits(tx: Tx) -> list[tuple[str, str]]:
+    """(task, what it waits for) of all open tasks that wait for another open one."""
+    return [(row[0], row[1]) for row in tx("waits")]
+
+
 def parent_of(tx: Tx, task_id: str) -> str | None:
     row = tx("parent_of", id=task_id)
     return None if row is None else row[0]

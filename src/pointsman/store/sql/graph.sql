@@ -49,6 +49,50 @@ SELECT id
 FROM tasks
 WHERE machine = :machine AND dedupe_key = :dedupe_key;
 
+-- name: lock_joins@sqlite :none
+-- Whoever writes is alone.
+SELECT 0;
+
+-- name: lock_joins@postgres :none
+-- One at a time looks whether its join closes a circle.
+SELECT pg_advisory_xact_lock(1347373391, 5);
+
+-- name: is_awaited :one
+-- Whether an open task waits for this one: by a dependency, or as its parent that joins it.
+SELECT CASE WHEN EXISTS (
+    SELECT 1 FROM dependencies AS d JOIN tasks AS t ON t.id = d.dependent WHERE d.upstream = :task AND d.settled = 0 AND t.final = 0
+) OR EXISTS (
+    SELECT 1 FROM tasks AS c JOIN tasks AS p ON p.id = c.parent WHERE c.id = :task AND p.joining IS NOT NULL
+) THEN 1 ELSE 0 END AS awaited;
+
+-- name: waits_of :many
+-- The tasks that an open one waits for: upstreams, and the open children that it joins, or would join.
+SELECT d.upstream AS task
+FROM dependencies AS d
+JOIN tasks AS t ON t.id = d.dependent
+WHERE d.dependent = :task AND d.settled = 0 AND t.final = 0
+UNION ALL
+SELECT c.id AS task
+FROM tasks AS p
+JOIN tasks AS c ON c.parent = p.id
+WHERE p.id = :task AND (p.joining IS NOT NULL OR :joins = 1) AND p.final = 0 AND c.final = 0
+ORDER BY task
+LIMIT :limit;
+
+-- name: waits :many
+-- Every open task that waits for another open one, by a dependency or because it joins it.
+SELECT d.dependent AS task, d.upstream AS waited
+FROM dependencies AS d
+JOIN tasks AS t ON t.id = d.dependent
+JOIN tasks AS u ON u.id = d.upstream
+WHERE d.settled = 0 AND t.final = 0 AND u.final = 0
+UNION ALL
+SELECT p.id AS task, c.id AS waited
+FROM tasks AS p
+JOIN tasks AS c ON c.parent = p.id
+WHERE p.joining IS NOT NULL AND p.final = 0 AND c.final = 0
+ORDER BY task, waited;
+
 -- name: parent_of :one?
 SELECT parent
 FROM tasks

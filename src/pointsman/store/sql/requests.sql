@@ -8,7 +8,7 @@ SELECT pg_advisory_xact_lock(1347373390, hashtext(:principal || ' ' || :key));
 
 -- name: find_request :one?
 -- What was answered under an idempotency key.
-SELECT digest, task, version
+SELECT digest, task, version, known
 FROM requests
 WHERE principal = :principal AND key = :key;
 
@@ -26,6 +26,18 @@ INSERT INTO requests (principal, key, digest, task, version, at)
 SELECT principal, key, digest, task, version, at
 FROM json_populate_recordset(CAST(NULL AS requests), CAST(:rows AS json));
 
+-- name: bind_request :none
+-- The same for an answer that was there already, which no entry keeps.
+INSERT INTO requests (principal, key, digest, task, version, at, known, hash)
+VALUES (:principal, :key, :digest, :task, :version, :at, :known, :hash);
+
+-- name: bound_requests :many
+-- Those of a window of keys whose answer was there already.
+SELECT principal, key, digest, task, version, at, known, hash
+FROM requests
+WHERE (principal, key) > (:after_principal, :after_key) AND (principal, key) <= (:upto_principal, :upto_key) AND known IS NOT NULL
+ORDER BY principal, key;
+
 -- name: request_keys_after :many
 -- The next idempotency records: a window of the table.
 SELECT principal, key
@@ -41,7 +53,8 @@ FROM requests AS r
 LEFT JOIN tasks AS t ON t.id = r.task
 LEFT JOIN entries AS e ON e.task = t.key AND e.version = r.version
 WHERE (r.principal, r.key) > (:after_principal, :after_key) AND (r.principal, r.key) <= (:upto_principal, :upto_key)
-    AND (e.key IS NULL OR e.by <> r.principal OR e.request_key <> r.key OR e.request_digest <> r.digest OR e.at <> r.at)
+    AND r.known IS NULL
+    AND (r.hash IS NOT NULL OR e.key IS NULL OR e.by <> r.principal OR e.request_key <> r.key OR e.request_digest <> r.digest OR e.at <> r.at)
 ORDER BY r.principal, r.key;
 
 -- name: entries_without_request :many
