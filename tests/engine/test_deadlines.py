@@ -7,6 +7,7 @@ import pytest
 
 from pointsman import (
     Event,
+    Limit,
     Machine,
     Pointsman,
     Principal,
@@ -15,6 +16,7 @@ from pointsman import (
     Task,
     Verdict,
     check,
+    field,
     guard,
     hours,
     minutes,
@@ -89,6 +91,18 @@ class Due(Machine, name="due"):
     drop = Event((reminded | escalated | noticed | guarded | checked | unjudged | again) >> failed)
 
 
+class Paying(Machine, name="paying"):
+    amount: float
+    text: str = "good"
+    open = State(initial=True, deadline=HOUR, on_deadline="pay")
+    paid = State(final=True)
+    failed = State(final=True, outcome="failed")
+    good = check(is_good, eager=True)
+    refunds = Limit("refunds", per=hours(24), sum=field.amount, max=100)
+    pay = Event(open >> paid, requires=good, limits=refunds)
+    drop = Event(open >> failed)
+
+
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
@@ -96,7 +110,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def pm(url: str, clock: FakeClock) -> Iterator[Pointsman]:
-    with Pointsman(url, [Due], clock=clock) as opened:
+    with Pointsman(url, [Due, Paying], clock=clock) as opened:
         yield opened
         assert opened.verify().ok
 
@@ -233,6 +247,37 @@ def test_what_is_held_fires_when_it_is_no_more(pm: Pointsman, clock: FakeClock) 
     run(pm)
     (entry,) = fired(pm, task)
     assert (entry.at, entry.to_state) == (clock.now, "failed")
+
+
+def test_a_limit_that_is_used_up_is_waited_for(pm: Pointsman, clock: FakeClock) -> None:
+    """What is fired takes of its limits as what is asked for does, and what was refused takes nothing."""
+    refused = pm.create("paying", {"amount": 90.0, "text": "bad"}, by="ann")
+    clock.advance(HOUR)
+    run(pm)
+    assert [entry.to_state for entry in fired(pm, refused)] == ["open"]
+    first, second, third, asked = (pm.create("paying", {"amount": 80.0}, by="ann") for _ in range(4))
+    clock.advance(HOUR)
+    run(pm)
+    assert sorted(pm.get(task.id).state for task in (first, second, third)) == ["open", "open", "paid"]
+    with pytest.raises(Refused, match="limit_reached"):
+        pm.propose(asked.id, "pay", by="x")
+    for paid in (2, 3):
+        clock.advance(hours(24) - 1)
+        run(pm)
+        assert [pm.get(task.id).state for task in (first, second, third)].count("paid") == paid - 1
+        clock.advance(1)
+        run(pm)
+        assert [pm.get(task.id).state for task in (first, second, third)].count("paid") == paid
+    assert [len(fired(pm, task)) for task in (first, second, third)] == [1, 1, 1]
+
+
+def test_what_a_limit_never_lets_pass_is_refused(pm: Pointsman, clock: FakeClock) -> None:
+    task = pm.create("paying", {"amount": 100.5}, by="ann")
+    clock.advance(HOUR)
+    run(pm)
+    (entry,) = fired(pm, task)
+    assert entry.reason is not None
+    assert "limit_reached: limit refunds never lets so much pass" in entry.reason
 
 
 def test_after_a_downtime_each_fires_late_and_once_in_batches(pm: Pointsman, clock: FakeClock) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 
 from pointsman.engine.decision import Deciding
 from pointsman.engine.door import Call, Door
+from pointsman.engine.limits import counted
 from pointsman.engine.record import record
 from pointsman.engine.view import Engine
 from pointsman.errors import Refused, StoreError
@@ -66,7 +67,7 @@ class Deadlines:
 
 
 def _fired(engine: Engine, task_id: str, tx: Tx) -> bool:
-    """Fire a deadline, if it still is due and nothing holds it."""
+    """Fire a deadline, if it still is due, nothing holds it and its limits leave something."""
     found = tasks.find(tx, task_id)
     if found is None or found.task.deadline is None or tx.now < found.task.deadline:
         return False
@@ -75,7 +76,11 @@ def _fired(engine: Engine, task_id: str, tx: Tx) -> bool:
     aim = deadline.aim(machine.definition, task.state, task.tags, task.updated_at)
     if aim is not None and hold.stopping(holds.in_use(tx), aim, tx.now):
         return False
-    _deciding(engine, POINTSMAN, tx.now).unasked(tx, machine, found, deadline.fired(machine, task, tx.now))
+    case = deadline.asked(machine, task, tx.now)
+    accept = deadline.noticed(machine, task, tx.now) if case is None else deadline.fired(counted(tx, case, deciding=True), task)
+    if accept is None:
+        return False
+    _deciding(engine, POINTSMAN, tx.now).unasked(tx, machine, found, accept)
     return True
 
 

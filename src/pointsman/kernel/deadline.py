@@ -1,9 +1,9 @@
 """Deadlines: what happens when a task has been in a state for as long as it may.
 
 Each due moment fires once, as an entry by pointsman: a reminder, an escalation, or the state's declared event. The event is
-taken with rights set aside, since nobody asks for it; state, guards, checks and evidence are judged as ever. What is
-refused then is an entry too, which says why, so that it is not tried for ever. Firing takes the deadline off the task; a new
-state brings its own.
+taken with rights set aside, since nobody asks for it; state, limits, guards, checks and evidence are judged as ever. What is
+refused then is an entry too, which says why, so that it is not tried for ever; only a limit that is used up is waited for.
+Firing takes the deadline off the task; a new state brings its own.
 """
 
 from dataclasses import replace
@@ -24,22 +24,40 @@ from pointsman.types import Instant, iso
 KIND = "deadline"
 
 
-def fired(machine: Bound, task: Task, now: Instant) -> Accept:
-    """The entry of a deadline that has passed."""
-    assert task.deadline is not None, "who asks has seen that it is due"
-    at = max(now, task.updated_at + 1)
+def asked(machine: Bound, task: Task, now: Instant) -> Case | None:
+    """The question that a passed deadline puts, as if pointsman asked it; None where there is only something to tell."""
     name = machine.definition.state[task.state].on_deadline
-    due = f"due at {iso(task.deadline)}"
     if name is None or name in NOTICES:
-        return _noticed(task, at, name or KIND, due)
-    match _decided(machine, task.but(deadline=None), name, at):
+        return None
+    event = machine.definition.event[name]
+    values, _ = arguments(machine.definition, event, {})
+    at = max(now, task.updated_at + 1)
+    return Case(machine, task.but(deadline=None), event, Proposal(name, {}, POINTSMAN, strict=False), values, at)
+
+
+def noticed(machine: Bound, task: Task, now: Instant) -> Accept:
+    """The entry that tells of a passed deadline for which no event is declared."""
+    name = machine.definition.state[task.state].on_deadline
+    return _noticed(task, max(now, task.updated_at + 1), name or KIND, _due(task))
+
+
+def fired(case: Case, task: Task) -> Accept | None:
+    """The entry of a passed deadline whose event was asked for; None while a limit leaves nothing for it."""
+    match _decided(case):
         case Accept(after, payload=payload) as accept:
-            return replace(accept, kind=KIND, refusal=None, payload={**payload, "changes": changes(task, after), "reason": due})
+            return replace(accept, kind=KIND, refusal=None, payload={**payload, "changes": changes(task, after), "reason": _due(task)})
         case Refuse(refusal):
-            return _noticed(task, at, name, f"{due}; refused: {refusal.code}: {refusal.detail}")
+            if "retry_after_s" in refusal.extra:
+                return None
+            why = f"{refusal.code}: {refusal.detail}"
         case NeedChecks(needs):
-            names = ", ".join(need.check for need in needs)
-            return _noticed(task, at, name, f"{due}; refused: evidence_pending: not judged before: {names}")
+            why = f"evidence_pending: not judged before: {', '.join(need.check for need in needs)}"
+    return _noticed(task, case.now, case.event.name, f"{_due(task)}; refused: {why}")
+
+
+def _due(task: Task) -> str:
+    assert task.deadline is not None, "who asks has seen that it is due"
+    return f"due at {iso(task.deadline)}"
 
 
 def aim(definition: Definition, state: str, tags: tuple[str, ...], touched: Instant) -> Aim | None:
@@ -48,10 +66,7 @@ def aim(definition: Definition, state: str, tags: tuple[str, ...], touched: Inst
     return None if event is None or event in NOTICES else Aim(definition.name, event, False, (state,), tags, touched)
 
 
-def _decided(machine: Bound, task: Task, event: str, now: Instant) -> Decision:
-    declared = machine.definition.event[event]
-    values, _ = arguments(machine.definition, declared, {})
-    case = Case(machine, task, declared, Proposal(event, {}, POINTSMAN, strict=False), values, now)
+def _decided(case: Case) -> Decision:
     try:
         return decide.judge(case, {}, UNASKED)
     except Refused as refused:  # a computed field or guard that fails

@@ -24,9 +24,6 @@ UNIT = 1_000_000
 LONGEST = 200
 """What an index takes of a value, whatever the database."""
 
-TAKING = ("event", "acquire")
-"""The kinds of entry that take of a limit."""
-
 
 @dataclass(frozen=True, slots=True)
 class Use:
