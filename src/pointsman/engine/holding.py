@@ -23,12 +23,14 @@ Holds: TypeAlias = tuple[Hold, ...]
 
 
 def borne(tx: Tx, case: Case, found: Task) -> Case:
-    """The case with the holds that bear on it, judged on the task as it was found, before any lapse was recorded."""
+    """The case with the holds that bear on it, judged on the task as it was found, before any lapse was recorded, and by a time
+    read after any of them had to be waited for."""
     in_use = holds.in_use(tx)
     if not in_use:
         return case
     aim = case.aim(found)
-    return replace(case, found=found, holds=tuple(hold for hold in at_pace(tx, in_use, aim, case.now) if kernel.matches(hold, aim)))
+    bearing = tuple(hold for hold in at_pace(tx, in_use, aim, case.now) if kernel.matches(hold, aim))
+    return replace(case, found=found, holds=bearing, now=max(case.now, tx.now))
 
 
 def at_pace(tx: Tx, in_use: Holds, aim: Aim, now: Instant) -> Holds:
@@ -55,8 +57,8 @@ def paced(tx: Tx, case: Case) -> None:
     """An accepted acquisition from the backlog of a hold uses up its turn."""
     if not case.holds:
         return
-    for hold in kernel.releasing(case.holds, case.aim(case.found), case.now):
-        if not holds.pace(tx, hold, case.now):
+    for hold in kernel.releasing(case.holds, case.aim(case.found), tx.now):
+        if not holds.pace(tx, hold, tx.now):
             raise StoreError("store_busy", "the hold moved inside the deciding transaction; nothing was written, try again")
 
 

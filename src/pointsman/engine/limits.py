@@ -12,7 +12,8 @@ from pointsman.store.database import Tx
 
 def counted(tx: Tx, case: Case, *, deciding: bool) -> Case:
     """The question, with what others use of the limits of its event. Whoever decides holds each of them until the end of
-    the unit, in one order, so that no two can take the last of it; whoever only looks holds none."""
+    the unit, in one order, so that no two can take the last of it, and judges by a time read after that; whoever only looks
+    holds none."""
     if not case.event.limits:
         return case
     fields = limits.fields_of(case)
@@ -20,6 +21,7 @@ def counted(tx: Tx, case: Case, *, deciding: bool) -> Case:
     if deciding:
         for (name, subject), _ in wanted:
             stored.lock(tx, name, subject)
+        case = replace(case, now=max(case.now, tx.now))
     used = {name: stored.used(tx, limit, subject, case.now, case.task.id) for (name, subject), limit in wanted}
     return replace(case, used=used)
 

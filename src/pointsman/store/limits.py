@@ -6,12 +6,15 @@ from pointsman.kernel.case import Used
 from pointsman.kernel.definition import Limit
 from pointsman.kernel.limits import Use
 from pointsman.store.database import Tx
-from pointsman.types import Instant
+from pointsman.types import Duration, Instant, minutes
 
 Kept = tuple[str, int, Use]
 """A use with the task and the version of the entry that made it."""
 
 BATCH = 1_000
+LINGERS: Duration = minutes(1)
+"""For how long a use is kept that no window holds any more: whoever decides may have read the clock a while ago."""
+
 _BEFORE_ALL: Instant = -(2**63)
 
 
@@ -40,12 +43,12 @@ def free(tx: Tx, task: str) -> None:
 
 def ended(tx: Tx) -> bool:
     """Whether `forget` has work."""
-    return bool(tx("some_use_ended", now=tx.now)[0])
+    return bool(tx("some_use_ended", before=tx.now - LINGERS)[0])
 
 
 def forget(tx: Tx) -> int:
-    """Drop a batch of uses that no window holds any more; how many."""
-    return len(tx("uses_ended", now=tx.now, limit=BATCH))
+    """Drop a batch of uses that no window holds any more, nor that of anybody who still decides; how many."""
+    return len(tx("uses_ended", before=tx.now - LINGERS, limit=BATCH))
 
 
 def after(tx: Tx, last: Kept | None, limit: int) -> list[Kept]:

@@ -1,7 +1,8 @@
 """Named statements as PostgreSQL takes them: numbered parameters, and row locks where the text marks them.
 
 `/*lock*/` becomes FOR NO KEY UPDATE, which the foreign keys of other transactions do not wait for; `/*lock:skip*/`
-passes over what is locked. Where a unit only reads, both stay comments.
+passes over what is locked. Where a unit only reads, both stay comments. `/*waits*/` stays one always: it marks a statement that
+may wait for something else than a row, behind which the time is another.
 
 A statement of shape `:sure` is put into `sure` of sql/postgres/server.sql, which fails where it finds nothing: it is sent together
 with the COMMIT that must then not happen.
@@ -12,15 +13,15 @@ from dataclasses import dataclass
 
 from pointsman.store.statements import TOKEN, Statement
 
-WAITS = "/*lock*/"
-LOCKS: Mapping[str, str] = {WAITS: "FOR NO KEY UPDATE", "/*lock:skip*/": "FOR NO KEY UPDATE SKIP LOCKED"}
+WAITS = ("/*lock*/", "/*waits*/")
+LOCKS: Mapping[str, str] = {"/*lock*/": "FOR NO KEY UPDATE", "/*lock:skip*/": "FOR NO KEY UPDATE SKIP LOCKED"}
 PLACE = "/*statement*/"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spelled:
     """A statement as it is sent. `parameters` are in the order of their numbers. `decides` when what it reads is locked,
-    or would be in a unit that writes; one that `waits` may have to wait for a row."""
+    or would be in a unit that writes; one that `waits` may have to wait for somebody."""
 
     name: str
     shape: str
@@ -42,5 +43,5 @@ def _spelled(statement: Statement, locks: Mapping[str, str], sure: str = PLACE) 
     numbers = {name: f"${number}" for number, name in enumerate(statement.parameters, 1)}
     sql = TOKEN.sub(lambda found: numbers.get(found["parameter"]) or locks.get(found[0], found[0]), statement.sql)
     whole = sure.replace(PLACE, sql) if statement.shape == ":sure" else sql
-    decides, waits = any(mark in statement.sql for mark in LOCKS), WAITS in locks and WAITS in statement.sql
-    return Spelled(statement.name, statement.shape, whole.encode(), statement.parameters, decides, waits)
+    decides, waits = (any(mark in statement.sql for mark in marks) for marks in (LOCKS, WAITS))
+    return Spelled(statement.name, statement.shape, whole.encode(), statement.parameters, decides, waits and bool(locks))
