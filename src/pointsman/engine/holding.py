@@ -1,7 +1,7 @@
 """Holds in the deciding transaction: which bear on a proposal, and the pace at which a backlog is let go; and the units of
 work that place and lift one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -41,10 +41,15 @@ def at_pace(tx: Tx, in_use: Holds, aim: Aim, now: Instant) -> Holds:
 
 def stops(tx: Tx, definition: Definition, task: Task) -> bool:
     """Whether a hold stops whoever would take a task that waits. Read anew for each: the turn may have been another's."""
-    there = task.state if task.owner is None else lapses_to(definition, task.state)
-    event = next((event.name for event in definition.events if event.acquires and event.target(there) is not None), "")
-    aim = Aim(definition.name, event, True, (task.state, there), task.tags, task.updated_at)
+    aim = taking(definition, task.state, task.owner, task.tags, task.updated_at)
     return kernel.stopping(holds.in_use(tx), aim, tx.now) is not None
+
+
+def taking(definition: Definition, state: str, owner: str | None, tags: Sequence[str], touched: Instant) -> Aim:
+    """Taking a task that waits, as holds look at it; a lapsed one is taken from the state it lapses to. No event where none acquires."""
+    there = state if owner is None else lapses_to(definition, state)
+    event = next((event.name for event in definition.events if event.acquires and event.target(there) is not None), "")
+    return Aim(definition.name, event, True, (state, there), tags, touched)
 
 
 def _locked(tx: Tx, hold: Hold) -> Hold:

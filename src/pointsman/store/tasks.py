@@ -142,6 +142,23 @@ def due(tx: Tx, after: Due | None, limit: int) -> list[Due]:
     return [Due(*row) for row in rows]
 
 
+@dataclass(frozen=True, slots=True)
+class Untouched:
+    """A task that has not moved for a while, as far as holds look at it."""
+
+    machine: str
+    machine_version: int
+    tags: tuple[str, ...]
+    updated_at: Instant
+    owner: str | None
+
+
+def untouched(tx: Tx, state: str, since: Instant, limit: int) -> list[Untouched]:
+    """Tasks of a state that have not moved since a time and may be acquired as they are, now or later; the longest untouched first."""
+    rows = tx("tasks_untouched", state=state, since=since, limit=limit)
+    return [Untouched(machine, version, parsed("tags", parse(tags)), *rest) for machine, version, tags, *rest in rows]
+
+
 def renew(tx: Tx, task: Stored, until: Instant) -> bool:
     """Move the end of a lease, while the task still is in the epoch that was read; no entry."""
     return tx("renew_lease", key=task.key, epoch=task.task.epoch, lease_until=until) is not None

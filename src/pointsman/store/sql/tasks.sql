@@ -67,6 +67,14 @@ WHERE deadline <= :now AND (deadline, key) > (:after, :after_key)
 ORDER BY deadline, key
 LIMIT :limit;
 
+-- name: tasks_untouched :many
+-- The tasks of a state that have not moved since a time and that somebody may acquire as they are, now or when their time comes.
+SELECT machine, machine_version, tags, updated_at, owner
+FROM tasks
+WHERE state = :state AND final = 0 AND updated_at <= :since AND parked IS NULL AND (owner IS NULL OR lease_until IS NOT NULL)
+ORDER BY updated_at
+LIMIT :limit;
+
 -- name: renew_lease :one?
 -- Move the end of a lease, while the task is in the epoch that was read.
 UPDATE tasks
