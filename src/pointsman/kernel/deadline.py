@@ -2,26 +2,30 @@
 
 Each due moment fires once, as an entry by pointsman: a reminder, an escalation, or the state's declared event. The event is
 taken with rights set aside, since nobody asks for it; state, limits, guards, checks and evidence are judged as ever. What is
-refused then is an entry too, which says why, so that it is not tried for ever; only a limit that is used up is waited for.
-Firing takes the deadline off the task; a new state brings its own.
+refused then is an entry too, which says why, and sets a later deadline: nobody else may be there to bring the task on. While its
+task is parked, an operator holds it or a limit leaves nothing, an event waits and leaves no trace. Firing takes the deadline off
+the task; a new state brings its own.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Protocol
 
 from pointsman.errors import Refused
-from pointsman.kernel import decide
+from pointsman.kernel import decide, hold
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.case import Case, Proposal
-from pointsman.kernel.definition import NOTICES, Definition
-from pointsman.kernel.hold import Aim
+from pointsman.kernel.definition import NOTICES, Definition, Limit
+from pointsman.kernel.hold import Aim, Hold
 from pointsman.kernel.lease import POINTSMAN
 from pointsman.kernel.order import UNASKED
 from pointsman.kernel.schema import arguments
 from pointsman.kernel.steps import Accept, Decision, NeedChecks, Refuse
 from pointsman.kernel.task import Task, changes
-from pointsman.types import Instant, iso
+from pointsman.types import Duration, Instant, hours, iso
 
 KIND = "deadline"
+RARELY: Duration = hours(24)
 
 
 def asked(machine: Bound, task: Task, now: Instant) -> Case | None:
@@ -52,7 +56,14 @@ def fired(case: Case, task: Task) -> Accept | None:
             why = f"{refusal.code}: {refusal.detail}"
         case NeedChecks(needs):
             why = f"evidence_pending: not judged before: {', '.join(need.check for need in needs)}"
-    return _noticed(task, case.now, case.event.name, f"{_due(task)}; refused: {why}")
+    return _noticed(task, case.now, case.event.name, f"{_due(task)}; refused: {why}", _again(case))
+
+
+def _again(case: Case) -> Instant:
+    """When a refused event is asked for again: each time when the task has been in its state for twice as long, but not less often
+    than once a day, or once in the time that the state declares when that is longer."""
+    declared = case.machine.definition.state[case.task.state].deadline or 0
+    return case.now + min(case.now - case.task.since, max(declared, RARELY))
 
 
 def _due(task: Task) -> str:
@@ -60,10 +71,32 @@ def _due(task: Task) -> str:
     return f"due at {iso(task.deadline)}"
 
 
-def aim(definition: Definition, state: str, tags: tuple[str, ...], touched: Instant) -> Aim | None:
-    """A due event as holds look at it: one that is held fires when the hold has ended. None for what they do not stop."""
-    event = definition.state[state].on_deadline
-    return None if event is None or event in NOTICES else Aim(definition.name, event, False, (state,), tags, touched)
+class Overdue(Protocol):
+    """What a look at a task tells of whether its deadline may fire."""
+
+    @property
+    def state(self) -> str: ...
+    @property
+    def tags(self) -> tuple[str, ...]: ...
+    @property
+    def updated_at(self) -> Instant: ...
+    @property
+    def parked(self) -> object: ...
+
+
+def stopped(definition: Definition, task: Overdue, in_use: Iterable[Hold], now: Instant) -> bool:
+    """Whether a due event waits: for a hold to end, or for its task to be unparked. What is only told waits for nothing."""
+    event = definition.state[task.state].on_deadline
+    if event is None or event in NOTICES:
+        return False
+    aim = Aim(definition.name, event, False, (task.state,), task.tags, task.updated_at)
+    return task.parked is not None or hold.stopping(in_use, aim, now) is not None
+
+
+def limits(definition: Definition, state: str) -> tuple[Limit, ...]:
+    """The limits under which the event of a deadline stands."""
+    event = definition.event.get(definition.state[state].on_deadline or "")
+    return () if event is None else event.limits
 
 
 def _decided(case: Case) -> Decision:
@@ -73,6 +106,6 @@ def _decided(case: Case) -> Decision:
         return Refuse(refused.refusal)
 
 
-def _noticed(task: Task, at: Instant, event: str, reason: str) -> Accept:
-    after = task.but(version=task.version + 1, updated_at=at, deadline=None)
+def _noticed(task: Task, at: Instant, event: str, reason: str, again: Instant | None = None) -> Accept:
+    after = task.but(version=task.version + 1, updated_at=at, deadline=again)
     return Accept(after, KIND, event, task.state, {"changes": changes(task, after), "reason": reason})

@@ -133,13 +133,19 @@ class Due:
     deadline: Instant
     key: int
     id: str
+    machine: str
+    machine_version: int
+    state: str
+    updated_at: Instant
+    tags: tuple[str, ...]
+    parked: str | None
 
 
 def due(tx: Tx, after: Due | None, limit: int) -> list[Due]:
     """A page of the tasks whose deadline has passed, the longest due first."""
     last = (FIRST[0], 0) if after is None else (after.deadline, after.key)
     rows = tx("tasks_due", now=tx.now, after=last[0], after_key=last[1], limit=limit)
-    return [Due(*row) for row in rows]
+    return [Due(*rest, parsed("tags", parse(tags)), parked) for *rest, tags, parked in rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ LIMIT 1
 
 -- name: tasks_due :many
 -- A page of the tasks whose deadline has passed, the longest due first.
-SELECT deadline, key, id
+SELECT deadline, key, id, machine, machine_version, state, updated_at, tags, parked
 FROM tasks
 WHERE deadline <= :now AND (deadline, key) > (:after, :after_key)
 ORDER BY deadline, key
