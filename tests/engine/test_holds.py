@@ -1,13 +1,16 @@
 """Holds: an operator stops what matches, for a while and a reason; what waited is let go at a rate."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from threading import Event as Signal
 from threading import Thread
+from typing import Any
 
 import pytest
 
 from pointsman import Event, Machine, Pointsman, Principal, Refused, State, Task, hours, minutes, owner, seconds
 from pointsman.engine import backlogs
+from pointsman.errors import StoreError
 from pointsman.kernel.hold import Hold
 from pointsman.store import holds, tasks
 from pointsman.store.database import Tx
@@ -177,6 +180,50 @@ def test_lifting_needs_an_operator_and_is_done_once(pm: Pointsman, clock: FakeCl
         with pytest.raises(Refused) as refused:
             pm.lift(unknown, by=OPERATOR)
         assert refused.value.code == "unknown_hold"
+
+
+def test_the_same_hold_is_placed_once_while_it_stands(pm: Pointsman, clock: FakeClock) -> None:
+    first = held(pm, {"machine": "job"})
+    clock.advance(SECOND)
+    assert held(pm, {"machine": "job"}) == first
+    later = clock.now + hours(1)
+    said = [
+        {"start": later},
+        {"until": later},
+        {"release_per_s": 3},
+        {"reason": "another"},
+        {"by": "otto"},
+        {"match": {"machine": "other"}},
+    ]
+    usual = {"match": {"machine": "job"}, "by": OPERATOR, "reason": "the provider is down"}
+    others = [pm.hold(**{**usual, **words}) for words in said]  # pyright: ignore[reportArgumentType]
+    assert [pm.hold(**{**usual, **words}) for words in said] == others  # pyright: ignore[reportArgumentType]
+    assert len({hold.id for hold in (first, *others)}) == 7
+    pm.lift(first.id, by=OPERATOR)
+    assert held(pm, {"machine": "job"}).id != first.id
+
+
+@pytest.mark.parametrize("verb", ["place", "lift"])
+def test_an_unknown_commit_is_settled_by_asking_again(pm: Pointsman, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+    hold, honest, left = held(pm, {"event": "drop"}), pm.engine.db.run, [1]
+
+    def lost(unit: Callable[[Tx], Any]) -> Any:
+        answer = honest(unit)
+        if left.pop() if left else 0:
+            raise StoreError("store_unavailable", "the answer of COMMIT was lost", "unknown")
+        return answer
+
+    monkeypatch.setattr(pm.engine.db, "run", lost)
+    made = held(pm, {"machine": "job"}) if verb == "place" else pm.lift(hold.id, by=OPERATOR)
+    assert not left
+    assert {item.id: item for item in pm.holds()} == {hold.id: hold, made.id: made}
+
+
+def test_many_holds_at_once_wait_for_one_another_in_turn(url: str) -> None:
+    with Pointsman(url, [Job]) as pm, ThreadPoolExecutor(8) as pool:
+        placing = [pool.submit(held, pm, {"machine": "job"}, release_per_s=1 + number // 2) for number in range(8)]
+        assert {item.result(30).id for item in placing} == {hold.id for hold in pm.holds()}
+        assert len(pm.holds()) == 4
 
 
 BAD = [

@@ -78,9 +78,13 @@ class Wanted:
     release_per_s: int
 
 
-def place(chance: Chance, by: Principal, wanted: Wanted, tx: Tx) -> Hold:
+def place(chance: Chance, by: Principal, wanted: Wanted, tx: Tx, _look: bool) -> Hold:
+    """A new hold, or the one that stands already in the same words: a unit that runs again places no second."""
     _operator(by, "place")
+    holds.lock(tx)
     now = tx.now
+    if (standing := _standing(tx, by, wanted, now)) is not None:
+        return standing
     _known(tx, wanted.match)
     begins = now if wanted.begins is None else wanted.begins
     if wanted.until is not None and wanted.until <= max(now, begins):
@@ -90,7 +94,17 @@ def place(chance: Chance, by: Principal, wanted: Wanted, tx: Tx) -> Hold:
     return made
 
 
-def lift(by: Principal, hold_id: str, tx: Tx) -> Hold:
+def _standing(tx: Tx, by: Principal, wanted: Wanted, now: Instant) -> Hold | None:
+    """The hold that this operator placed in the same words, if it has not ended."""
+    words = (wanted.match, wanted.reason, wanted.until, wanted.release_per_s, by.name)
+    for hold in holds.in_use(tx):
+        begins = hold.stops_at(now) if wanted.begins is None else hold.begins == wanted.begins and (hold.ends is None or now < hold.ends)
+        if begins and (hold.match, hold.reason, hold.until, hold.release_per_s, hold.placed_by) == words:
+            return hold
+    return None
+
+
+def lift(by: Principal, hold_id: str, tx: Tx, _look: bool) -> Hold:
     """Lifted once; again, it is answered as it stands."""
     _operator(by, "lift")
     found = holds.find(tx, hold_id)

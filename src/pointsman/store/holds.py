@@ -41,10 +41,13 @@ def _read(row: Any) -> Kept:
     return Kept(Hold(id_, Match(machine, event, state, tag), *rest), hash_, read_until)
 
 
-def add(tx: Tx, hold: Hold) -> None:
-    """From the commit on nothing that the hold stops is accepted: whoever is deciding now is waited for, and whoever comes
-    later waits."""
+def lock(tx: Tx) -> None:
+    """Whoever is deciding now is waited for, and whoever comes later waits: from the commit on nothing is accepted that a hold of
+    this unit stops. It comes before the unit reads the clock: two that place holds would wait for one another."""
     tx("wait_for_writers")
+
+
+def add(tx: Tx, hold: Hold) -> None:
     members = {name: getattr(hold, name) for name in (*_SEALED, "id", "next_at")}
     tx("add_hold", **members, **{name: getattr(hold.match, name) for name in MEMBERS}, hash=_hash(hold), read_until=ALWAYS)
 
