@@ -53,11 +53,21 @@ def test_a_hold_is_placed_listed_and_lifted(at: Board, clock: FakeClock) -> None
     assert at.send("DELETE", f"/v1/holds/{hold['id']}", "ann").json() == lifted.json()
 
 
+def test_the_same_hold_is_placed_once_and_takes_no_key(at: Board, clock: FakeClock) -> None:
+    hold = _placed(at)
+    clock.advance(SECOND)
+    assert _placed(at) == hold
+    body = {"match": {"event": "claim"}, "reason": DOWN}
+    answer = at.send("POST", "/v1/holds", "olga", json=body, headers={"Idempotency-Key": "k"})
+    assert [item["path"] for item in refused(answer, 422, "invalid")["failed"]] == ["header.Idempotency-Key"]
+    assert at.told("/v1/holds")["holds"] == [hold]
+
+
 def test_the_list_comes_in_pages(at: Board, clock: FakeClock) -> None:
     ids = list[str]()
-    for _ in range(3):
+    for rate in range(1, 4):
         clock.advance(SECOND)
-        ids.append(_placed(at)["id"])
+        ids.append(_placed(at, release_per_s=rate)["id"])
     first = at.told("/v1/holds", limit=2)
     second = at.told("/v1/holds", limit=2, cursor=first["next"])
     assert [hold["id"] for hold in first["holds"] + second["holds"]] == ids

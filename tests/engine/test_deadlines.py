@@ -7,14 +7,17 @@ import pytest
 
 from pointsman import (
     Event,
+    Limit,
     Machine,
     Pointsman,
     Principal,
     Refused,
+    Retry,
     State,
     Task,
     Verdict,
     check,
+    field,
     guard,
     hours,
     minutes,
@@ -34,7 +37,7 @@ OPERATOR = Principal("olga", kind="person", roles=frozenset({"operator"}))
 
 @guard
 def is_willing(task: Task) -> Verdict:
-    return Verdict(task.fields["willing"] is True, "not willing")
+    return Verdict(task.fields["willing"] is True or task.fields["persuaded"] is True, "not willing")
 
 
 def is_good(text: str) -> Verdict:
@@ -54,6 +57,7 @@ def doubled(text: str) -> str:
 class Due(Machine, name="due"):
     text: str = "good"
     willing: bool = True
+    persuaded: bool = False
     noted: str | None = None
     twice = computed(doubled)
     new = State(initial=True)
@@ -86,7 +90,30 @@ class Due(Machine, name="due"):
     expire_fine = Event(unjudged >> failed, requires=fine)
     expire_or_else = Event(otherwise >> failed, requires=good, otherwise=new)
     stay = Event(again >> again)
+    persuade = Event(guarded >> guarded, sets="persuaded")
     drop = Event((reminded | escalated | noticed | guarded | checked | unjudged | again) >> failed)
+
+
+class Paying(Machine, name="paying"):
+    amount: float
+    text: str = "good"
+    open = State(initial=True, deadline=HOUR, on_deadline="pay")
+    paid = State(final=True)
+    failed = State(final=True, outcome="failed")
+    good = check(is_good, eager=True)
+    refunds = Limit("refunds", per=hours(24), sum=field.amount, max=100)
+    pay = Event(open >> paid, requires=good, limits=refunds)
+    drop = Event(open >> failed)
+
+
+class Tried(Machine, name="tried"):
+    retry = Retry(tries=1)
+    open = State(initial=True, deadline=HOUR, on_deadline="expire")
+    work = State(lease=minutes(1))
+    gone = State(final=True, outcome="failed")
+    take = Event(open >> work, acquires=True)
+    finish = Event(work >> gone, by=owner)
+    expire = Event(open >> gone, by=role("nobody"))
 
 
 @pytest.fixture
@@ -96,7 +123,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def pm(url: str, clock: FakeClock) -> Iterator[Pointsman]:
-    with Pointsman(url, [Due], clock=clock) as opened:
+    with Pointsman(url, [Due, Paying, Tried], clock=clock) as opened:
         yield opened
         assert opened.verify().ok
 
@@ -176,7 +203,19 @@ def test_a_refused_event_is_an_entry_that_says_why(
     (entry,) = fired(pm, task)
     assert entry.reason is not None
     assert (entry.event, entry.from_state, entry.to_state, entry.reason.endswith(why)) == (event, state, state, True), entry.reason
-    assert (pm.get(task.id).state, pm.get(task.id).deadline) == (state, None)
+    assert (pm.get(task.id).state, pm.get(task.id).deadline) == (state, clock.now + HOUR)
+
+
+def test_a_refused_event_is_asked_for_again_ever_more_seldom_and_taken_when_nothing_refuses_it(pm: Pointsman, clock: FakeClock) -> None:
+    task = put(pm, "guarded", willing=False)
+    for hour in range(1, 97):
+        clock.advance(HOUR)
+        run(pm)
+        assert len(fired(pm, task)) == sum(due <= hour for due in (1, 2, 4, 8, 16, 32, 56, 80)), hour
+    pm.propose(task.id, "persuade", {"persuaded": True}, by="w")
+    clock.advance(8 * HOUR)
+    run(pm)
+    assert (pm.get(task.id).state, pm.get(task.id).deadline) == ("failed", None)
 
 
 @pytest.mark.parametrize(("state", "fields"), [("guarded", {}), ("checked", {})])
@@ -235,6 +274,67 @@ def test_what_is_held_fires_when_it_is_no_more(pm: Pointsman, clock: FakeClock) 
     assert (entry.at, entry.to_state) == (clock.now, "failed")
 
 
+def test_what_falls_due_while_its_task_is_parked_fires_when_it_is_no_more(pm: Pointsman, clock: FakeClock) -> None:
+    task = pm.propose(pm.create("tried", {}, by="ann").id, "take", by="w")
+    pm.release(task.id, by="w", epoch=task.epoch)
+    assert pm.get(task.id).parked is not None
+    clock.advance(24 * HOUR)
+    run(pm)
+    assert fired(pm, task) == []
+    pm.unpark(task.id, by=OPERATOR, reason="another try")
+    run(pm)
+    run(pm)
+    (entry,) = fired(pm, task)
+    assert (entry.at, entry.to_state) == (clock.now + 1, "gone"), "unparked at the same moment"
+
+
+def test_what_is_stopped_costs_a_look_and_no_turn_to_write(pm: Pointsman, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    paid = [pm.create("paying", {"amount": 80.0}, by="ann") for _ in range(3)]
+    held = [put(pm, "expiring") for _ in range(BATCH)]
+    parked = pm.propose(pm.create("tried", {}, by="ann").id, "take", by="w")
+    pm.release(parked.id, by="w", epoch=parked.epoch)
+    pm.hold({"event": "expire"}, by=OPERATOR, reason="not now")
+    clock.advance(HOUR)
+    run(pm)
+    wrote = list[object]()
+    monkeypatch.setattr(pm.engine.db, "run", wrote.append)
+    run(pm)
+    assert wrote == []
+    assert [len(fired(pm, task)) for task in (*held, parked)] == [0] * (BATCH + 1)
+    assert sum(len(fired(pm, task)) for task in paid) == 1
+
+
+def test_a_limit_that_is_used_up_is_waited_for(pm: Pointsman, clock: FakeClock) -> None:
+    """What is fired takes of its limits as what is asked for does, and what was refused takes nothing."""
+    refused = pm.create("paying", {"amount": 90.0, "text": "bad"}, by="ann")
+    clock.advance(HOUR)
+    run(pm)
+    assert [entry.to_state for entry in fired(pm, refused)] == ["open"]
+    first, second, third, asked = (pm.create("paying", {"amount": 80.0}, by="ann") for _ in range(4))
+    clock.advance(HOUR)
+    run(pm)
+    assert sorted(pm.get(task.id).state for task in (first, second, third)) == ["open", "open", "paid"]
+    with pytest.raises(Refused, match="limit_reached"):
+        pm.propose(asked.id, "pay", by="x")
+    for paid in (2, 3):
+        clock.advance(hours(24) - 1)
+        run(pm)
+        assert [pm.get(task.id).state for task in (first, second, third)].count("paid") == paid - 1
+        clock.advance(1)
+        run(pm)
+        assert [pm.get(task.id).state for task in (first, second, third)].count("paid") == paid
+    assert [len(fired(pm, task)) for task in (first, second, third)] == [1, 1, 1]
+
+
+def test_what_a_limit_never_lets_pass_is_refused(pm: Pointsman, clock: FakeClock) -> None:
+    task = pm.create("paying", {"amount": 100.5}, by="ann")
+    clock.advance(HOUR)
+    run(pm)
+    (entry,) = fired(pm, task)
+    assert entry.reason is not None
+    assert "limit_reached: limit refunds never lets so much pass" in entry.reason
+
+
 def test_after_a_downtime_each_fires_late_and_once_in_batches(pm: Pointsman, clock: FakeClock) -> None:
     tasks = [put(pm, "reminded") for _ in range(BATCH + 3)]
     clock.advance(24 * HOUR)
@@ -243,7 +343,7 @@ def test_after_a_downtime_each_fires_late_and_once_in_batches(pm: Pointsman, clo
     assert [len(fired(pm, task)) for task in tasks] == [1] * (BATCH + 3)
 
 
-def test_what_cannot_be_fired_here_keeps_nobody_from_the_rest(url: str, clock: FakeClock) -> None:
+def test_what_cannot_be_fired_here_keeps_nobody_from_the_rest(url: str, clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
     with Pointsman(url, [Due], clock=clock) as pm:
         first, second = put(pm, "expiring"), put(pm, "reminded")
         clock.advance(HOUR)
@@ -256,7 +356,9 @@ def test_what_cannot_be_fired_here_keeps_nobody_from_the_rest(url: str, clock: F
         with Pointsman(url, [Plain], clock=clock) as lacking:
             other = lacking.create("plain", {}, by="ann")
             clock.advance(HOUR)
-            run(lacking)
+            duty = Deadlines(lacking.engine)
+            assert [duty.run_once(), duty.run_once(), duty.run_once()] == [False] * 3
+            assert [record.getMessage().split(":")[0] for record in caplog.records] == ["deadlines of due version 1 are not fired here"]
             assert [len(fired(pm, task)) for task in (first, second, other)] == [0, 0, 1]
         run(pm)
         assert [len(fired(pm, task)) for task in (first, second, other)] == [1, 1, 1]

@@ -1,12 +1,16 @@
 """Holds: an operator stops what matches, for a while and a reason; what waited is let go at a rate."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from threading import Event as Signal
 from threading import Thread
+from typing import Any
 
 import pytest
 
 from pointsman import Event, Machine, Pointsman, Principal, Refused, State, Task, hours, minutes, owner, seconds
+from pointsman.engine import backlogs
+from pointsman.errors import StoreError
 from pointsman.kernel.hold import Hold
 from pointsman.store import holds, tasks
 from pointsman.store.database import Tx
@@ -178,6 +182,50 @@ def test_lifting_needs_an_operator_and_is_done_once(pm: Pointsman, clock: FakeCl
         assert refused.value.code == "unknown_hold"
 
 
+def test_the_same_hold_is_placed_once_while_it_stands(pm: Pointsman, clock: FakeClock) -> None:
+    first = held(pm, {"machine": "job"})
+    clock.advance(SECOND)
+    assert held(pm, {"machine": "job"}) == first
+    later = clock.now + hours(1)
+    said = [
+        {"start": later},
+        {"until": later},
+        {"release_per_s": 3},
+        {"reason": "another"},
+        {"by": "otto"},
+        {"match": {"machine": "other"}},
+    ]
+    usual = {"match": {"machine": "job"}, "by": OPERATOR, "reason": "the provider is down"}
+    others = [pm.hold(**{**usual, **words}) for words in said]  # pyright: ignore[reportArgumentType]
+    assert [pm.hold(**{**usual, **words}) for words in said] == others  # pyright: ignore[reportArgumentType]
+    assert len({hold.id for hold in (first, *others)}) == 7
+    pm.lift(first.id, by=OPERATOR)
+    assert held(pm, {"machine": "job"}).id != first.id
+
+
+@pytest.mark.parametrize("verb", ["place", "lift"])
+def test_an_unknown_commit_is_settled_by_asking_again(pm: Pointsman, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+    hold, honest, left = held(pm, {"event": "drop"}), pm.engine.db.run, [1]
+
+    def lost(unit: Callable[[Tx], Any]) -> Any:
+        answer = honest(unit)
+        if left.pop() if left else 0:
+            raise StoreError("store_unavailable", "the answer of COMMIT was lost", "unknown")
+        return answer
+
+    monkeypatch.setattr(pm.engine.db, "run", lost)
+    made = held(pm, {"machine": "job"}) if verb == "place" else pm.lift(hold.id, by=OPERATOR)
+    assert not left
+    assert {item.id: item for item in pm.holds()} == {hold.id: hold, made.id: made}
+
+
+def test_many_holds_at_once_wait_for_one_another_in_turn(url: str) -> None:
+    with Pointsman(url, [Job]) as pm, ThreadPoolExecutor(8) as pool:
+        placing = [pool.submit(held, pm, {"machine": "job"}, release_per_s=1 + number // 2) for number in range(8)]
+        assert {item.result(30).id for item in placing} == {hold.id for hold in pm.holds()}
+        assert len(pm.holds()) == 4
+
+
 BAD = [
     ({"match": {}}, "match"),
     ({"match": {"machine": "job", "owner": "w"}}, "match"),
@@ -284,19 +332,59 @@ def test_a_lapsed_task_of_the_backlog_waits_for_its_turn(pm: Pointsman, clock: F
     assert _claimed(pm)
 
 
-def test_an_ended_hold_that_nobody_needs_is_not_read(pm: Pointsman, clock: FakeClock) -> None:
-    made(pm)
-    hold = held(pm, {"machine": "job"})
+def _in_use(pm: Pointsman) -> int:
+    backlogs.retire(pm.engine)
+    return len(pm.engine.db.read(holds.in_use))
+
+
+def test_a_backlog_is_let_go_at_its_rate_however_late_somebody_comes(pm: Pointsman, clock: FakeClock) -> None:
+    """A hold is read for as long as something waits that it held back, and no longer."""
+    for _ in range(3):
+        made(pm)
+    hold = held(pm, {"event": "take"}, release_per_s=1)
     clock.advance(1)
     pm.lift(hold.id, by=OPERATOR)
-    assert len(pm.engine.db.read(holds.in_use)) == 1
-    clock.advance(minutes(30))
-    assert _claimed(pm)
-    clock.advance(minutes(59))
-    assert len(pm.engine.db.read(holds.in_use)) == 1
-    clock.advance(minutes(2))
-    assert pm.engine.db.read(holds.in_use) == ()
+    for left in (3, 2, 1):
+        clock.advance(hours(20))
+        assert _in_use(pm) == 1, f"{left} wait"
+        task = pm.claim("job", by="w")
+        assert task is not None
+        assert _claimed(pm) is None
+        pm.propose(task.id, "finish", by="w", epoch=task.epoch)
+    clock.advance(SECOND)
+    assert _in_use(pm) == 0
     assert len(pm.holds()) == 1
+    assert pm.verify().ok
+
+
+def test_an_ended_hold_that_nobody_needs_is_not_read(pm: Pointsman, clock: FakeClock) -> None:
+    """What it does not match, and what is done, does not need it."""
+    made(pm)
+    other = pm.propose(made(pm, "gpu").id, "take", by="x")
+    spans = [held(pm, {"tag": "gpu"}), held(pm, {"event": "drop"}), held(pm, {"machine": "job"}, start=clock.now + hours(1))]
+    clock.advance(1)
+    for hold in spans:
+        pm.lift(hold.id, by=OPERATOR)
+    assert _in_use(pm) == 3, "whoever decides may have read the clock a minute ago"
+    clock.advance(minutes(1))
+    assert _in_use(pm) == 1, "the lease of what is held may run out"
+    pm.propose(other.id, "finish", by="x", epoch=other.epoch)
+    assert _in_use(pm) == 0
+    pm.lift(spans[0].id, by=OPERATOR)
+    assert pm.verify().ok
+
+
+def test_more_than_a_look_takes_in_keeps_a_hold_in_use(pm: Pointsman, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backlogs, "PAGE", 2)
+    for _ in range(2):
+        made(pm)
+    hold = held(pm, {"tag": "gpu"})
+    clock.advance(1)
+    pm.lift(hold.id, by=OPERATOR)
+    clock.advance(hours(1))
+    assert _in_use(pm) == 1
+    assert _claimed(pm)
+    assert _in_use(pm) == 0
 
 
 def test_the_rate_is_a_setting(url: str, clock: FakeClock) -> None:

@@ -194,6 +194,20 @@ def test_silent_renewal_is_capped_and_a_call_starts_anew(pm: Pointsman, clock: F
     assert _left(poked, clock) == 60
 
 
+def test_nobody_asks_for_more_than_a_state_allows(pm: Pointsman, clock: FakeClock) -> None:
+    """Three minutes of silence, whatever a claim or a renewal wishes; and what is over is not live."""
+    task = pm.claim("held", by="w", id=pm.create("held", {}, by="ann").id, lease_s=86_400)
+    assert task is not None
+    assert _left(task, clock) == 180
+    clock.advance(seconds(100))
+    assert _left(pm.renew(task.id, by="w", epoch=task.epoch, lease_s=86_400), clock) == 80
+    clock.advance(seconds(100))
+    late = pm.renew(task.id, by="w", epoch=task.epoch)
+    assert late.lease == pm.get(task.id).lease
+    assert late.lease is not None
+    assert not late.lease.live
+
+
 def test_somebody_elses_call_does_not_renew(pm: Pointsman, clock: FakeClock) -> None:
     task = pm.claim("held", by="w", id=pm.create("held", {}, by="ann").id)
     assert task is not None

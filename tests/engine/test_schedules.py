@@ -120,14 +120,31 @@ def test_one_that_was_removed_stops_and_begins_anew_when_it_is_back(pm: Pointsma
 
 def test_one_that_was_changed_begins_anew(pm: Pointsman, url: str, clock: FakeClock) -> None:
     with Pointsman(url, [report(2, hourly=Schedule("15 * * * *", fields={"title": "Other"}))], clock=clock) as newer:
-        clock.advance(minutes(40))
+        clock.advance(minutes(20))
         run(newer)
         run(newer)
         assert newer.list() == []
-        clock.advance(minutes(5))
+        clock.advance(minutes(25))
         run(newer)
         (task,) = newer.list()
         assert (task.fields["title"], task.machine_version) == ("Other", 2)
+
+
+@pytest.mark.parametrize("cron", ["0 * * * *", "15 * * * *"])
+def test_what_was_due_before_it_was_changed_is_not_lost(pm: Pointsman, url: str, clock: FakeClock, cron: str) -> None:
+    with Pointsman(url, [report(2, hourly=Schedule(cron, fields={"title": "Other"}))], clock=clock) as newer:
+        clock.advance(hours(1))
+        run(newer)
+        run(newer)
+        (task,) = newer.list()
+        assert (task.fields["title"], task.dedupe_key) == ("Other", "schedule:hourly:2026-01-01T01:00:00.000000Z")
+
+
+def test_what_was_due_before_it_was_changed_may_be_too_late(pm: Pointsman, url: str, clock: FakeClock) -> None:
+    with Pointsman(url, [report(2, hourly=Schedule("0 * * * *", fields={"title": "Other"}, misfire="skip"))], clock=clock) as newer:
+        clock.advance(hours(1))
+        run(newer)
+        assert newer.list() == []
 
 
 def test_the_same_schedule_in_a_new_version_goes_on(pm: Pointsman, url: str, clock: FakeClock) -> None:

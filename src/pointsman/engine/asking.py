@@ -65,7 +65,9 @@ def _takes_over(found: Stored, case: Case) -> bool:
 
 def _meant(bound: Bound, task: Task) -> str:
     """The acquiring event that is open, else the first, which will say why not."""
-    event = acquiring(bound.definition, task) or next((event for event in bound.definition.events if event.acquires), None)
+    event = acquiring(bound.definition, task.state, owned=task.owner is not None) or next(
+        (event for event in bound.definition.events if event.acquires), None
+    )
     if event is None:
         raise Refused(Refusal("unknown_event", f"machine {task.machine} has no event that claims", task=task.id))
     return event.name

@@ -164,7 +164,8 @@ def _taken(
 
 def _varies(deciding: Deciding, tx: Tx, found: Stored) -> bool:
     """Whether the right to take tasks of a machine depends on the task."""
-    event = acquiring(deciding.registry.definition(tx, found.task.machine, found.task.machine_version), found.task)
+    definition = deciding.registry.definition(tx, found.task.machine, found.task.machine_version)
+    event = acquiring(definition, found.task.state, owned=found.task.owner is not None)
     return event is None or mentions(event.by, "contributor")
 
 

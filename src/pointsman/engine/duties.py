@@ -6,7 +6,7 @@ Each duty is a `Service`, so that it has one home and tests can call its rounds.
 
 from functools import partial
 
-from pointsman.engine import claim, ends
+from pointsman.engine import backlogs, claim, ends
 from pointsman.engine.service import Service
 from pointsman.engine.timers import Deadlines, Schedules
 from pointsman.engine.view import Engine
@@ -26,6 +26,7 @@ class Duties:
             Service("ends", lambda: ends.take_over(engine) > 0, period_s=0.5),
             Service("deadlines", Deadlines(engine).run_once, period_s=1.0),
             Service("schedules", Schedules(engine).run_once, period_s=1.0),
+            Service("backlogs", lambda: backlogs.retire(engine), period_s=30.0),
             Service("settling", lambda: engine.settling.take_over() > 0, period_s=0.5),
         )
         for service in self._services:

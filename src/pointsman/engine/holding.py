@@ -1,7 +1,7 @@
 """Holds in the deciding transaction: which bear on a proposal, and the pace at which a backlog is let go; and the units of
 work that place and lift one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -24,11 +24,12 @@ Holds: TypeAlias = tuple[Hold, ...]
 
 def borne(tx: Tx, case: Case, found: Task, in_use: Holds) -> Case:
     """The case with those of the holds in use that bear on it, judged on the task as it was found, before any lapse was
-    recorded."""
+    recorded, and by a time read after any of them had to be waited for."""
     if not in_use:
         return case
     aim = case.aim(found)
-    return replace(case, found=found, holds=tuple(hold for hold in at_pace(tx, in_use, aim, case.now) if kernel.matches(hold, aim)))
+    bearing = tuple(hold for hold in at_pace(tx, in_use, aim, case.now) if kernel.matches(hold, aim))
+    return replace(case, found=found, holds=bearing, now=max(case.now, tx.now))
 
 
 def at_pace(tx: Tx, in_use: Holds, aim: Aim, now: Instant) -> Holds:
@@ -39,9 +40,14 @@ def at_pace(tx: Tx, in_use: Holds, aim: Aim, now: Instant) -> Holds:
 
 def stops(tx: Tx, definition: Definition, task: Task) -> bool:
     """Whether a hold stops whoever would take a task that waits. Read anew for each: the turn may have been another's."""
-    event, there = acquiring(definition, task), task.state if task.owner is None else lapses_to(definition, task.state)
-    aim = Aim(definition.name, "" if event is None else event.name, True, (task.state, there), task.tags, task.updated_at)
+    aim = taking(definition, task.state, task.owner, task.tags, task.updated_at)
     return kernel.stopping(holds.in_use(tx), aim, tx.now) is not None
+
+
+def taking(definition: Definition, state: str, owner: str | None, tags: Sequence[str], touched: Instant) -> Aim:
+    """Taking a task that waits, as holds look at it; a lapsed one is taken from the state it lapses to. No event where none acquires."""
+    there, event = state if owner is None else lapses_to(definition, state), acquiring(definition, state, owned=owner is not None)
+    return Aim(definition.name, "" if event is None else event.name, True, (state, there), tags, touched)
 
 
 def _locked(tx: Tx, hold: Hold) -> Hold:
@@ -54,8 +60,8 @@ def paced(tx: Tx, case: Case) -> None:
     """An accepted acquisition from the backlog of a hold uses up its turn."""
     if not case.holds:
         return
-    for hold in kernel.releasing(case.holds, case.aim(case.found), case.now):
-        if not holds.pace(tx, hold, case.now):
+    for hold in kernel.releasing(case.holds, case.aim(case.found), tx.now):
+        if not holds.pace(tx, hold, tx.now):
             raise StoreError("store_busy", "the hold moved inside the deciding transaction; nothing was written, try again")
 
 
@@ -70,9 +76,13 @@ class Wanted:
     release_per_s: int
 
 
-def place(chance: Chance, by: Principal, wanted: Wanted, tx: Tx) -> Hold:
+def place(chance: Chance, by: Principal, wanted: Wanted, tx: Tx, _look: bool) -> Hold:
+    """A new hold, or the one that stands already in the same words: a unit that runs again places no second."""
     _operator(by, "place a hold")
+    holds.lock(tx)
     now = tx.now
+    if (standing := _standing(tx, by, wanted, now)) is not None:
+        return standing
     _known(tx, wanted.match)
     begins = now if wanted.begins is None else wanted.begins
     if wanted.until is not None and wanted.until <= max(now, begins):
@@ -82,7 +92,17 @@ def place(chance: Chance, by: Principal, wanted: Wanted, tx: Tx) -> Hold:
     return made
 
 
-def lift(by: Principal, hold_id: str, tx: Tx) -> Hold:
+def _standing(tx: Tx, by: Principal, wanted: Wanted, now: Instant) -> Hold | None:
+    """The hold that this operator placed in the same words, if it has not ended."""
+    words = (wanted.match, wanted.reason, wanted.until, wanted.release_per_s, by.name)
+    for hold in holds.in_use(tx):
+        begins = hold.stops_at(now) if wanted.begins is None else hold.begins == wanted.begins and (hold.ends is None or now < hold.ends)
+        if begins and (hold.match, hold.reason, hold.until, hold.release_per_s, hold.placed_by) == words:
+            return hold
+    return None
+
+
+def lift(by: Principal, hold_id: str, tx: Tx, _look: bool) -> Hold:
     """Lifted once; again, it is answered as it stands."""
     _operator(by, "lift a hold")
     found = holds.find(tx, hold_id)

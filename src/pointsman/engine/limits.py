@@ -31,8 +31,7 @@ def keep(tx: Tx, definition: Definition, accept: Accept) -> None:
     if not definition.limits:
         return
     after, event = accept.after, definition.event.get(accept.event)
-    takes = event is not None and accept.kind in limits.TAKING
-    if (takes and accept.kind == "acquire") or not limits.has_place(definition, after):
+    if accept.kind == "acquire" or not limits.has_place(definition, after):
         stored.free(tx, after.id)
-    if event is not None and takes:
+    if event is not None and accept.takes:
         stored.add(tx, after.id, after.version, limits.uses(event, after))

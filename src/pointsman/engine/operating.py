@@ -6,7 +6,7 @@ from typing import Any
 from pointsman.engine import holding
 from pointsman.engine.door import principal
 from pointsman.engine.holding import Wanted
-from pointsman.engine.steps import Read, Steps, Write, verb
+from pointsman.engine.steps import Read, Steps, durable, verb
 from pointsman.engine.view import By, Id, View, page_size, typed
 from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel.hold import MEMBERS, Hold, Match
@@ -34,14 +34,15 @@ class Operating(View):
     ) -> Steps[Hold]:
         """Stop the events that fit all given members of `match` (machine, event, state, tag), from `start` (now, if not said)
         until `until` or until it is lifted; needs role operator. When it has ended, the tasks it held back are acquired at no
-        more than `release_per_s` a second, the setting if not said."""
+        more than `release_per_s` a second, the setting if not said. One that this operator placed in the same words and that has not
+        ended is answered as it stands; so placing one takes no idempotency key."""
         typed(("match", match, dict), ("reason", reason, str), ("from", start, int | None), ("until", until, int | None))
         typed(("release_per_s", release_per_s, int | None))
         who, rate = principal(by), self.engine.release_per_s if release_per_s is None else release_per_s
         if found := [*_of_match(match), *_of_reason(reason), *_of_times(start, until), *of_rate(rate)]:
             raise invalid(*found)
         wanted = Wanted(Match(**match), reason, start, until, rate)
-        return (yield Write(partial(holding.place, self.engine.chance, who, wanted)))
+        return (yield from durable(partial(holding.place, self.engine.chance, who, wanted)))
 
     @verb
     def lift(self, id: Id, *, by: By) -> Steps[Hold]:
@@ -51,7 +52,7 @@ class Operating(View):
             wanted = task_id(id)
         except ValueError:
             raise Refused(Refusal("unknown_hold", "no hold has this id")) from None
-        return (yield Write(partial(holding.lift, who, wanted)))
+        return (yield from durable(partial(holding.lift, who, wanted)))
 
     @verb
     def holds(self, *, after: str | None = None, limit: int | None = None) -> Steps[Holds]:

@@ -3,28 +3,29 @@ read there: any number of servers fire it once between them, and one that dies i
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from pointsman.engine import ends
 from pointsman.engine.decision import Deciding
 from pointsman.engine.door import Call, Door
+from pointsman.engine.limits import counted
 from pointsman.engine.record import step, write
 from pointsman.engine.view import Engine
 from pointsman.errors import Refused, StoreError
-from pointsman.kernel import deadline, hold, schedule
+from pointsman.kernel import deadline, schedule
 from pointsman.kernel import decide as kernel
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.definition import Definition, Schedule
+from pointsman.kernel.hold import Hold
 from pointsman.kernel.lease import POINTSMAN
 from pointsman.kernel.rules import Principal
-from pointsman.kernel.steps import Refuse
+from pointsman.kernel.steps import Accept, Refuse
 from pointsman.kernel.terms import Terms
 from pointsman.store import holds, schedules, tasks
 from pointsman.store.database import Tx
 from pointsman.store.requests import Request
 from pointsman.store.schedules import Kept
-from pointsman.store.tasks import Due
+from pointsman.store.tasks import Due, Stored
 from pointsman.types import Instant, uuid7
 
 log = logging.getLogger("pointsman")
@@ -50,19 +51,19 @@ def _done(what: str, unit: Callable[[], bool]) -> bool:
 
 class Deadlines:
     """Goes through the tasks whose deadline has passed, a batch at a time, from the longest due to the last and then anew: one
-    that is held, or whose machine is not served here, is passed over until its time."""
+    that is stopped, or whose machine is not served here, is passed over until its time, at the price of a look."""
 
     def __init__(self, engine: Engine):
         self._engine = engine
         self._last: Due | None = None
+        self._unserved: set[tuple[str, int]] = set()
 
     def run_once(self) -> bool:
         """Fire a batch; True when there may be more."""
-        found = self._engine.db.read(lambda tx: tasks.due(tx, self._last, BATCH))
-        for self._last in found:
-            _done(f"the deadline of {self._last.id}", partial(self._fire, self._last.id))
-        if len(found) < BATCH:
-            self._last = None
+        found, free = self._engine.db.read(self._looked)
+        for due in free:
+            _done(f"the deadline of {due.id}", partial(self._fire, due.id))
+        self._last = found[-1] if len(found) == BATCH else None
         return self._last is not None
 
     def _fire(self, task: str) -> bool:
@@ -72,19 +73,47 @@ class Deadlines:
             ends.tell(self._engine, task, ends.MOST_TOLD)
         return fired
 
+    def _looked(self, tx: Tx) -> tuple[list[Due], list[Due]]:
+        """A batch of what is due, and those of it that nothing stops as far as a look can tell."""
+        found, in_use = tasks.due(tx, self._last, BATCH), holds.in_use(tx)
+        return found, [due for due in found if self._is_free(tx, in_use, due)]
+
+    def _is_free(self, tx: Tx, in_use: tuple[Hold, ...], due: Due) -> bool:
+        version = due.machine, due.machine_version
+        try:
+            machine = self._engine.registry.bound(tx, *version)
+        except Refused as refused:
+            if version not in self._unserved:
+                self._unserved.add(version)
+                log.warning("deadlines of %s version %s are not fired here: %s", *version, refused)
+            return False
+        self._unserved.discard(version)
+        if deadline.stopped(machine.definition, due, in_use, tx.now):
+            return False
+        return not deadline.limits(machine.definition, due.state) or _due(self._engine, tx, due.id, deciding=False) is not None
+
 
 def _fired(engine: Engine, task_id: str, tx: Tx) -> bool:
-    """Fire a deadline, if it still is due and nothing holds it."""
+    """Fire a deadline, if it still is due and nothing stops it."""
+    due = _due(engine, tx, task_id, deciding=True)
+    if due is None:
+        return False
+    _deciding(engine, POINTSMAN, tx.now).unasked(tx, *due)
+    return True
+
+
+def _due(engine: Engine, tx: Tx, task_id: str, *, deciding: bool) -> tuple[Bound, Stored, Accept] | None:
+    """What a deadline comes to; None when it is not due any more, or something stops it: its task is parked, a hold, a limit."""
     found = tasks.find(tx, task_id)
     if found is None or found.task.deadline is None or tx.now < found.task.deadline:
-        return False
+        return None
     task = found.task
     machine = engine.registry.bound(tx, task.machine, task.machine_version)
-    aim = deadline.aim(machine.definition, task.state, task.tags, task.updated_at)
-    if aim is not None and hold.stopping(holds.in_use(tx), aim, tx.now):
-        return False
-    _deciding(engine, POINTSMAN, tx.now).unasked(tx, machine, found, deadline.fired(machine, task, tx.now))
-    return True
+    if deadline.stopped(machine.definition, task, holds.in_use(tx), tx.now):
+        return None
+    case = deadline.asked(machine, task, tx.now)
+    accept = deadline.noticed(machine, task, tx.now) if case is None else deadline.fired(counted(tx, case, deciding=deciding), task)
+    return None if accept is None else (machine, found, accept)
 
 
 class Schedules:
@@ -119,7 +148,8 @@ def _waits(definition: Definition, name: str, row: Kept | None, now: Instant) ->
 
 
 def _moved(engine: Engine, machine: str, name: str, tx: Tx) -> bool:
-    """Bring a schedule's row to where it should be: begun, changed, fired, or ended."""
+    """Bring a schedule's row to where it should be: begun, changed, fired, or ended. A moment that came before the schedule was
+    spelled otherwise is fired as it is spelled now."""
     bound = engine.registry.taking_new(tx, machine)
     row = schedules.find(tx, machine, name)
     if _waits(bound.definition, name, row, tx.now):
@@ -130,9 +160,8 @@ def _moved(engine: Engine, machine: str, name: str, tx: Tx) -> bool:
     begun = Kept(machine, name, schedule.spec(declared), schedule.following(declared, tx.now))
     if row is None:
         return schedules.add(tx, begun)
-    if row.spec == begun.spec:
+    if row.next_at <= tx.now:
         _make(engine, bound, declared, row.next_at, tx)
-        begun = replace(begun, next_at=schedule.following(declared, max(tx.now, row.next_at)))
     if not schedules.move(tx, row, begun):
         raise StoreError("store_busy", "the schedule moved inside the transaction; nothing was written, try again")
     return True

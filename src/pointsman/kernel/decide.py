@@ -138,7 +138,7 @@ def _accept(case: Case, proposed: Task) -> Accept:
     target = case.event.target(case.task.state)
     assert target is not None, "in_state has said so"
     after = change.decided(case, change.acquired(case, change.moved(case, proposed, target)))
-    return _step(case, after, "acquire" if case.event.acquires else "event")
+    return dataclasses.replace(_step(case, after, "acquire" if case.event.acquires else "event"), takes=True)
 
 
 def _otherwise(case: Case, proposed: Task) -> Accept:

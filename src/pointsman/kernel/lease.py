@@ -24,10 +24,11 @@ POINTSMAN = Principal("pointsman", kind="service", roles=frozenset(), auth="inte
 
 
 def granted(state: State, owner: str | None, now: Instant, asked: Duration | None = None) -> Lease | None:
-    """The lease of whoever owns a task in this state from now on; None where waiting needs none."""
+    """The lease of whoever owns a task in this state from now on, no longer than its `max_hold`; None where waiting needs none."""
     if owner is None or state.lease is None:
         return None
-    return Lease(now + (state.lease if asked is None else asked), live=True)
+    span = state.lease if asked is None else asked
+    return Lease(now + (span if state.max_hold is None else min(span, state.max_hold)), live=True)
 
 
 def renewed(state: State, task: Task, now: Instant, asked: Duration | None) -> Lease | None:
@@ -35,7 +36,8 @@ def renewed(state: State, task: Task, now: Instant, asked: Duration | None) -> L
     lease = granted(state, task.owner, now, asked)
     if lease is None or state.max_hold is None:
         return lease
-    return Lease(min(lease.expires_at, task.updated_at + state.max_hold), live=True)
+    end = min(lease.expires_at, task.updated_at + state.max_hold)
+    return Lease(end, live=end > now)
 
 
 class Claim(Protocol):
@@ -74,12 +76,11 @@ def lapses_to(definition: Definition, state: str) -> str:
     return state if target == "same" else target or definition.initial
 
 
-def acquiring(definition: Definition, task: Task) -> Event | None:
-    """The event by which somebody takes the task: where it is or, while somebody owns it, where it goes when that one's time
+def acquiring(definition: Definition, state: str, *, owned: bool) -> Event | None:
+    """The event by which somebody takes a task: where it is or, while somebody owns it, where it goes when that one's time
     runs out. Of several the first; None where none is open."""
-    leased = task.owner is not None and definition.state[task.state].lease is not None
-    state = lapses_to(definition, task.state) if leased else task.state
-    return next((event for event in definition.events if event.acquires and event.target(state) is not None), None)
+    there = lapses_to(definition, state) if owned and definition.state[state].lease is not None else state
+    return next((event for event in definition.events if event.acquires and event.target(there) is not None), None)
 
 
 def queued(definition: Definition) -> tuple[str, ...]:

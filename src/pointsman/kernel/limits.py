@@ -24,9 +24,6 @@ UNIT = 1_000_000
 LONGEST = 200
 """What an index takes of a value, whatever the database."""
 
-TAKING = ("event", "acquire")
-"""The kinds of entry that take of a limit."""
-
 
 @dataclass(frozen=True, slots=True)
 class Use:
@@ -103,6 +100,6 @@ def has_place(definition: Definition, task: Task) -> bool:
 def lane(definition: Definition, task: Task) -> str:
     """What decides whom a task may go to: what its worker must be able to do, what it is called, and the limits, each with
     its subject, of the event that would acquire it."""
-    event = acquiring(definition, task)
+    event = acquiring(definition, task.state, owned=task.owner is not None)
     limits: list[Json] = [] if event is None else [[limit.name, subject(limit, task.fields)] for limit in event.limits]
     return canonical({"limits": limits, "needs": list(task.needs), "tags": list(task.tags)})

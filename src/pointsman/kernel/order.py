@@ -104,5 +104,5 @@ def guarded(case: Case) -> Refusal | None:
 
 
 ORDER: tuple[Rule, ...] = (complete, may_propose, as_expected, undecided, in_state, owned, in_work, not_held, limited, unblocked, guarded)
-UNASKED: tuple[Rule, ...] = (in_state, in_work, guarded)
+UNASKED: tuple[Rule, ...] = (in_state, in_work, limited, guarded)
 """What is judged of an event that nobody asks for, because its time has come."""

@@ -20,7 +20,8 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """The task after the step and what history keeps of it. `refusal` is set when the `otherwise` branch was taken."""
+    """The task after the step and what history keeps of it. `refusal` is set when the `otherwise` branch was taken; `takes`
+    when the event itself was, so that it uses up what its limits count."""
 
     after: Task
     kind: str
@@ -28,6 +29,7 @@ class Accept:
     from_state: str | None
     payload: dict[str, Json]
     refusal: Refusal | None = None
+    takes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The holds table. A hold is kept when it has ended, and by then says who lifted it.
 
-All but the pace of a hold's release is covered by the row's own hash. `read_until` is when nobody has to read it any more:
-an hour after it ended, or after the last task of its backlog was taken; so that those of last year cost no decision anything.
+All but the pace of a hold's release is covered by the row's own hash. `read_until` is its end once nobody has to read it any
+more, since nothing of its backlog is left, and beyond all times until then; so that those of last year cost no decision anything.
 """
 
 from dataclasses import dataclass, replace
@@ -10,16 +10,18 @@ from typing import Any
 from pointsman.kernel.chain import digest
 from pointsman.kernel.hold import MEMBERS, Hold, Match
 from pointsman.store.database import Tx
-from pointsman.types import Duration, Instant, hours
+from pointsman.types import Duration, Instant, minutes
 
-LINGERS: Duration = hours(1)
+LINGERS: Duration = minutes(1)
+"""For how long after its end a hold is read in any case: whoever decides may have read the clock a while ago."""
+
 ALWAYS: Instant = 2**62
 _SEALED = ("reason", "begins", "until", "release_per_s", "placed_by", "placed_at", "lifted_by", "lifted_at")
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One row, with the two columns that follow from the others."""
+    """One row, with its hash and until when it is read."""
 
     hold: Hold
     hash: str
@@ -27,13 +29,11 @@ class Kept:
 
     @property
     def sound(self) -> bool:
-        return self == _kept(self.hold)
+        return self.hash == _hash(self.hold) and self.read_until in (ALWAYS, self.hold.ends)
 
 
-def _kept(hold: Hold) -> Kept:
-    sealed = [hold.id, *(getattr(hold.match, name) for name in MEMBERS), *(getattr(hold, name) for name in _SEALED)]
-    read_until = ALWAYS if hold.ends is None else max(hold.ends, hold.next_at) + LINGERS
-    return Kept(hold, digest("hold", sealed), read_until)
+def _hash(hold: Hold) -> str:
+    return digest("hold", [hold.id, *(getattr(hold.match, name) for name in MEMBERS), *(getattr(hold, name) for name in _SEALED)])
 
 
 def _read(row: Any) -> Kept:
@@ -41,13 +41,15 @@ def _read(row: Any) -> Kept:
     return Kept(Hold(id_, Match(machine, event, state, tag), *rest), hash_, read_until)
 
 
-def add(tx: Tx, hold: Hold) -> None:
-    """From the commit on nothing that the hold stops is accepted: whoever is deciding now is waited for, and whoever comes
-    later waits."""
+def lock(tx: Tx) -> None:
+    """Whoever is deciding now is waited for, and whoever comes later waits: from the commit on nothing is accepted that a hold of
+    this unit stops. It comes before the unit reads the clock: two that place holds would wait for one another."""
     tx("wait_for_writers")
-    row = _kept(hold)
+
+
+def add(tx: Tx, hold: Hold) -> None:
     members = {name: getattr(hold, name) for name in (*_SEALED, "id", "next_at")}
-    tx("add_hold", **members, **{name: getattr(hold.match, name) for name in MEMBERS}, hash=row.hash, read_until=row.read_until)
+    tx("add_hold", **members, **{name: getattr(hold.match, name) for name in MEMBERS}, hash=_hash(hold), read_until=ALWAYS)
 
 
 def find(tx: Tx, hold_id: str) -> Hold | None:
@@ -64,15 +66,23 @@ def in_use(tx: Tx) -> tuple[Hold, ...]:
 def lift(tx: Tx, hold: Hold, by: str, at: Instant) -> Hold | None:
     """End a hold; None when somebody has."""
     lifted = replace(hold, lifted_by=by, lifted_at=at)
-    row = _kept(lifted)
-    found = tx("lift_hold", id=hold.id, lifted_by=by, lifted_at=at, hash=row.hash, read_until=row.read_until)
+    found = tx("lift_hold", id=hold.id, lifted_by=by, lifted_at=at, hash=_hash(lifted))
     return None if found is None else lifted
 
 
 def pace(tx: Tx, hold: Hold, now: Instant) -> bool:
     """Count one acquisition from a hold's backlog; False when somebody has counted another since it was read."""
-    paced = replace(hold, next_at=hold.after(now))
-    return tx("pace_hold", id=hold.id, expected=hold.next_at, next_at=paced.next_at, read_until=_kept(paced).read_until) is not None
+    return tx("pace_hold", id=hold.id, expected=hold.next_at, next_at=hold.after(now)) is not None
+
+
+def over(tx: Tx) -> list[Hold]:
+    """The holds that are read though they ended a while ago: something of their backlog may be left."""
+    return [hold for hold in in_use(tx) if hold.ends is not None and hold.ends <= tx.now - LINGERS]
+
+
+def retire(tx: Tx, hold: Hold) -> bool:
+    """Nothing of its backlog is left: nobody has to read it any more. False when somebody has said so."""
+    return tx("retire_hold", id=hold.id, ends=hold.ends, always=ALWAYS) is not None
 
 
 def after(tx: Tx, last: str | None, limit: int) -> list[Kept]:

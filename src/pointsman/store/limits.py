@@ -44,12 +44,12 @@ def free(tx: Tx, task: str) -> None:
 
 def ended(tx: Tx) -> bool:
     """Whether `forget` has work."""
-    return bool(tx("some_use_ended", now=tx.now - LATE)[0])
+    return bool(tx("some_use_ended", before=tx.now - LATE)[0])
 
 
 def forget(tx: Tx) -> int:
-    """Drop a batch of uses that no window holds any more; how many."""
-    return len(tx("uses_ended", now=tx.now - LATE, limit=BATCH))
+    """Drop a batch of uses that no window holds any more, nor that of anybody who still decides; how many."""
+    return len(tx("uses_ended", before=tx.now - LATE, limit=BATCH))
 
 
 def after(tx: Tx, last: Kept | None, limit: int) -> list[Kept]:

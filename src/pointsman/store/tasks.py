@@ -140,13 +140,36 @@ class Due:
     deadline: Instant
     key: int
     id: str
+    machine: str
+    machine_version: int
+    state: str
+    updated_at: Instant
+    tags: tuple[str, ...]
+    parked: str | None
 
 
 def due(tx: Tx, after: Due | None, limit: int) -> list[Due]:
     """A page of the tasks whose deadline has passed, the longest due first."""
     last = (FIRST[0], 0) if after is None else (after.deadline, after.key)
     rows = tx("tasks_due", now=tx.now, after=last[0], after_key=last[1], limit=limit)
-    return [Due(*row) for row in rows]
+    return [Due(*rest, parsed("tags", parse(tags)), parked) for *rest, tags, parked in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Untouched:
+    """A task that has not moved for a while, as far as holds look at it."""
+
+    machine: str
+    machine_version: int
+    tags: tuple[str, ...]
+    updated_at: Instant
+    owner: str | None
+
+
+def untouched(tx: Tx, state: str, since: Instant, limit: int) -> list[Untouched]:
+    """Tasks of a state that have not moved since a time and may be acquired as they are, now or later; the longest untouched first."""
+    rows = tx("tasks_untouched", state=state, since=since, limit=limit)
+    return [Untouched(machine, version, parsed("tags", parse(tags)), *rest) for machine, version, tags, *rest in rows]
 
 
 def renew(tx: Tx, task: Stored, until: Instant) -> bool:

@@ -17,6 +17,7 @@ from pointsman.engine.service import Service
 from pointsman.engine.view import By
 from pointsman.errors import Refusal, Refused, StoreError
 from pointsman.kernel.definition import Definition
+from pointsman.kernel.lease import LONGEST
 from pointsman.kernel.task import Task
 from pointsman.types import SECOND
 
@@ -179,7 +180,7 @@ def _timed(kept: Kept, definition: Definition, task: Task, asked_at: float) -> N
     kept.task, kept.asked_at = task, asked_at
     if state.lease is None or task.lease is None:
         return _unleased(kept, asked_at)
-    length = kept.lease_s or state.lease / SECOND
+    length = min(kept.lease_s or state.lease / SECOND, (state.max_hold or LONGEST) / SECOND)
     kept.capped = state.max_hold is not None and task.lease.expires_at == task.updated_at + state.max_hold
     kept.ends_at = asked_at + length
     if kept.capped and before is not None and ended_at is not None:

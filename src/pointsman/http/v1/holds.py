@@ -16,6 +16,9 @@ HOLD = "/v1/holds/{id}"
 
 
 async def place(asked: Asked) -> Response:
+    """A hold that stands in the same words is answered as it is; a key would promise more, so it is refused."""
+    if asked.given["Idempotency-Key"] is not None:
+        raise invalid(("header.Idempotency-Key", "is not for holds: leave it out, the same hold is placed once"))
     body = asked.body
     start, until = _times(body.get("from"), body.get("until"))
     hold = await asked.pm.hold(

@@ -41,6 +41,7 @@ _FLAG: Schema = {"type": "boolean", "default": False}
 AS = Parameter("Pointsman-As", who, _NAME, "Who asks, in open mode.", "header", many=True)
 SESSION = Parameter("Pointsman-Session", name, _NAME, "Tells holders under one name apart.", "header")
 KEY = Parameter("Idempotency-Key", name, _NAME, "The same request with the same key is done once, and answered alike.", "header")
+NO_KEY = Parameter("Idempotency-Key", name, _NAME, "Not taken: the same hold by the same operator is placed once.", "header")
 IF_MATCH = Parameter("If-Match", if_match, {"type": "string"}, 'Refuse unless the task is at this version, as in "7".', "header")
 IF_NONE_MATCH = Parameter("If-None-Match", str, {"type": "string"}, "Answer 304 to a reader who has this version.", "header", listed=True)
 PREFER = Parameter(
@@ -347,7 +348,7 @@ OPERATIONS: tuple[Operation, ...] = (
         holds.HOLDS,
         holds.place,
         "Stop events on what matches",
-        (AS, SESSION),
+        (AS, SESSION, NO_KEY),
         {201: Answer("The hold", ref("Hold"))},
         ("identity_mismatch", "role_missing", "unknown_machine"),
         HELD,

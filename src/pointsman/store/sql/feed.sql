@@ -19,7 +19,7 @@ SELECT 0;
 
 -- name: wait_for_writers@postgres :none
 -- Whoever has read the clock and is not committed yet: each holds this lock together with the others.
-SELECT pg_advisory_xact_lock(1347373391, 3);
+SELECT pg_advisory_xact_lock(1347373391, 3) /*wait*/;
 
 -- name: feed_waits@sqlite :one
 -- Whether committed entries have no feed number yet.

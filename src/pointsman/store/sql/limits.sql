@@ -23,7 +23,7 @@ WHERE task = :task AND ends IS NULL;
 
 -- name: some_use_ended :one
 SELECT EXISTS (
-    SELECT 1 FROM limit_uses WHERE ends <= :now
+    SELECT 1 FROM limit_uses WHERE ends <= :before
 ) AS ended;
 
 -- name: uses_ended :many
@@ -31,7 +31,7 @@ SELECT EXISTS (
 DELETE FROM limit_uses
 WHERE (task, version, name) IN (
     SELECT u.task, u.version, u.name FROM limit_uses AS u
-    WHERE u.ends <= :now
+    WHERE u.ends <= :before
     ORDER BY u.ends
     LIMIT :limit
     /*lock:skip*/

@@ -76,10 +76,18 @@ LIMIT :limit
 
 -- name: tasks_due :many
 -- A page of the tasks whose deadline has passed, the longest due first.
-SELECT deadline, key, id
+SELECT deadline, key, id, machine, machine_version, state, updated_at, tags, parked
 FROM tasks
 WHERE deadline <= :now AND (deadline, key) > (:after, :after_key)
 ORDER BY deadline, key
+LIMIT :limit;
+
+-- name: tasks_untouched :many
+-- The tasks of a state that have not moved since a time and that somebody may acquire as they are, now or when their time comes.
+SELECT machine, machine_version, tags, updated_at, owner
+FROM tasks
+WHERE state = :state AND final = 0 AND updated_at <= :since AND parked IS NULL AND (owner IS NULL OR lease_until IS NOT NULL)
+ORDER BY updated_at
 LIMIT :limit;
 
 -- name: renew_lease :one?
