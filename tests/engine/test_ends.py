@@ -1,7 +1,7 @@
 """Who is told that a task ended, by whom and when: a caller tells so many, a duty the rest, and nobody waits for a poll."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 import pytest
@@ -11,6 +11,7 @@ from engine.graph_world import Parts, batch, fail, make, states, take
 from pointsman import Event, Machine, Pointsman, Refused, State, Verdict, check, hours, seconds
 from pointsman.engine import ends
 from pointsman.engine.timers import Deadlines
+from pointsman.store.database import Topic
 from pointsman.store.hints import of_queue
 from pointsman.testing import FakeClock
 
@@ -81,27 +82,28 @@ def test_a_chain_of_ends_counts_as_what_it_tells(pm: Pointsman) -> None:
 # ── whoever waits for work ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_whoever_waits_for_work_is_told_that_a_dependency_is_settled(pm: Pointsman) -> None:
+@pytest.fixture
+def told(pm: Pointsman, monkeypatch: pytest.MonkeyPatch) -> set[Topic]:
+    """What whoever waits in this process was told of."""
+    topics, tell = set[Topic](), pm.engine.db.hints.tell
+
+    def heard(news: Iterable[Topic] | None) -> None:
+        topics.update(news or ())
+        tell(news)
+
+    monkeypatch.setattr(pm.engine.db.hints, "tell", heard)
+    return topics
+
+
+def test_whoever_waits_for_work_is_told_that_the_last_dependency_is_settled(pm: Pointsman, told: set[Topic]) -> None:
     """Also where what ended is of another machine."""
-    upstream, other = pm.create("due", {}, by="ann"), make(pm)
-    waits = make(pm, "", (upstream, "continue"), (other, "continue"))
-    taken = take(pm, other)
-    with pm.engine.db.hints.waiting(of_queue("parts")) as place:
-        hint = place.listen()
-        pm.propose(upstream.id, "fail", by="ann")
-        assert not hint.done(), "it still waits for one"
-        pm.propose(taken.id, "fail", by="ann")
-        hint.result(PATIENCE_S)
-        assert take(pm, waits).state == "work"
-
-
-def test_by_a_unit_that_only_tells(pm: Pointsman) -> None:
-    upstream = pm.create("due", {}, by="ann")
-    waits = make(pm, "", (upstream, "continue"))
-    with pm.engine.db.hints.waiting(of_queue("parts")) as place:
-        hint = place.listen()
-        pm.propose(upstream.id, "fail", by="ann")
-        assert hint.done()
+    one, other = pm.create("due", {}, by="ann"), pm.create("due", {}, by="ann")
+    waits = make(pm, "", (one, "continue"), (other, "continue"))
+    told.clear()
+    pm.propose(one.id, "fail", by="ann")
+    assert of_queue("parts") not in told, "it still waits for one"
+    pm.propose(other.id, "fail", by="ann")
+    assert of_queue("parts") in told
     assert take(pm, waits).state == "work"
 
 
@@ -134,8 +136,7 @@ def test_an_end_by_a_proposal_whose_caller_has_gone_is_told_at_once(pm: Pointsma
     waits = make(pm, "", upstream)
     with pytest.raises(Refused, match="evidence_pending"):
         pm.propose(upstream.id, "send", by="ann", wait_s=0)
-    with pm.engine.db.hints.waiting(of_queue("parts")) as place:
-        hint = place.listen()
-        Gate.open.set()
-        hint.result(PATIENCE_S)
-    assert take(pm, waits).state == "work"
+    Gate.open.set()
+    taken = pm.claim("parts", by="worker-a", wait_s=PATIENCE_S)
+    assert taken is not None
+    assert taken.id == waits.id
