@@ -152,7 +152,7 @@ def due(tx: Tx, after: Due | None, limit: int) -> list[Due]:
     """A page of the tasks whose deadline has passed, the longest due first."""
     last = (FIRST[0], 0) if after is None else (after.deadline, after.key)
     rows = tx("tasks_due", now=tx.now, after=last[0], after_key=last[1], limit=limit)
-    return [Due(*row[:-2], tags=parsed("tags", parse(row[-2])), parked=row[-1]) for row in rows]
+    return [Due(*facts, parsed("tags", parse(tags)), parked) for *facts, tags, parked in rows]
 
 
 @dataclass(frozen=True, slots=True)
