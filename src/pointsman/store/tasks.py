@@ -152,7 +152,10 @@ def due(tx: Tx, after: Due | None, limit: int) -> list[Due]:
     """A page of the tasks whose deadline has passed, the longest due first."""
     last = (FIRST[0], 0) if after is None else (after.deadline, after.key)
     rows = tx("tasks_due", now=tx.now, after=last[0], after_key=last[1], limit=limit)
-    return [Due(*facts, parsed("tags", parse(tags)), parked) for *facts, tags, parked in rows]
+    return [
+        Due(at, key, id, machine, version, state, updated_at, parsed("tags", parse(tags)), parked)
+        for at, key, id, machine, version, state, updated_at, tags, parked in rows
+    ]
 
 
 @dataclass(frozen=True, slots=True)
