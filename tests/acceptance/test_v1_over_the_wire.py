@@ -109,8 +109,11 @@ def _asked(speaker: Speaker) -> Iterator[tuple[str, str, str | None, Any, dict[s
     yield "POST", f"/v1/tasks/{waiting['id']}/events/approve", "bob", {"digest": waiting["digest"]}, {}
     yield "POST", claim, "bob", {"args": {"x": "y" * (1 << 20)}}, {}
     yield "POST", claim, "bob", {}, {"Content_Type": "text/plain"}
+    yield from (("POST", "/v1/tasks", "ann", create | {"dedupe_key": "every status"}, {}) for _ in range(2))
     yield from _of_leases(speaker)
     yield from _of_holds(speaker)
+    yield from _of_batches(speaker)
+    yield from _of_ends(speaker)
     yield "GET", f"/v1/tasks/{queued}", None, None, {"If_None_Match": '"2"'}
     for last in ("", "/history", "/evidence", "/decisions", "/diff?from=1&to=1", "/report"):
         for id in (queued, NOBODY, "nonsense"):
@@ -143,6 +146,30 @@ def _of_holds(speaker: Speaker) -> Iterator[tuple[str, str, str | None, Any, dic
     yield "POST", "/v1/holds", "olga", fine, {"Content_Type": "text/plain"}
     placed = speaker.told("/v1/holds")["holds"][0]["id"]
     yield from (("DELETE", f"/v1/holds/{id}", "olga", None, {}) for id in (placed, NOBODY, "nonsense"))
+
+
+def _of_batches(speaker: Speaker) -> Iterator[tuple[str, str, str | None, Any, dict[str, str]]]:
+    batch, fine = "/v1/tasks/batch", {"tasks": [{"fields": FIELDS}]}
+    long = {"tasks": [{"fields": {"x": "y" * (1 << 20)}}]}
+    unknown = {"tasks": [{"fields": FIELDS, "blocked_by": [{"task": NOBODY}]}]}
+    above = {**fine, "parent": speaker.lead("claimed")["id"], "epoch": 9}
+    yield from (("POST", batch, "ann", body, {}) for body in (fine, {}, unknown, long, above))
+    yield "POST", batch, "ann", fine, {"Content_Type": "text/plain"}
+
+
+def _of_ends(speaker: Speaker) -> Iterator[tuple[str, str, str | None, Any, dict[str, str]]]:
+    """Cancelling twice, and unparking what was tried too often."""
+    why, long = {"reason": "every status"}, {"reason": "y" * (1 << 20)}
+    tried = speaker.lead("queued")["id"]
+    for epoch in range(1, 6):
+        speaker.move(tried, "claim", "bob")
+        assert speaker.ask("DELETE", f"/v1/tasks/{tried}/lease", "bob", {"epoch": epoch}).status == 200
+    for verb, id in (("cancel", speaker.lead("queued")["id"]), ("unpark", tried)):
+        path = f"/v1/tasks/{id}/{verb}"
+        yield "POST", path, "olga", why, {"If_Match": '"99"'}
+        yield from (("POST", path, "olga", body, {}) for body in (why, {}, long, why))
+        yield "POST", path, "olga", why, {"Content_Type": "text/plain"}
+        yield "POST", f"/v1/tasks/{NOBODY}/{verb}", "olga", why, {}
 
 
 def _template(path: str, known: Any) -> str:
