@@ -21,6 +21,7 @@ PATIENCE_S = 3600.0
 State = Annotated[list[str] | None, options.flag("--state", metavar="STATE", help="Only tasks in this state; repeatable.")]
 Until = Annotated[list[str] | None, options.flag("--state", metavar="STATE", help="Until it is in this state; repeatable.")]
 Owner = Annotated[str | None, options.flag("--owner", metavar="NAME", help="Only tasks that NAME owns.")]
+Tag = Annotated[str | None, options.flag("--tag", metavar="NAME", help="Only tasks with this tag.")]
 Open = Annotated[bool, typer.Option("--open", help="Only tasks that are not in a final state.")]
 Words = Annotated[str | None, options.flag("--q", metavar="WORDS", help="Only tasks with all these words in their text fields.")]
 At = Annotated[
@@ -41,6 +42,7 @@ def list_(
     open: Open = False,
     state: State = None,
     owner: Owner = None,
+    tag: Tag = None,
     q: Words = None,
     at: At = None,
     machine: options.OfMachine = None,
@@ -56,7 +58,7 @@ def list_(
     """
     config = settings(db=db, work=work, json=json)
     with opened(config, publish=False) as pm:
-        wanted = partial(pm.list, machine=machine, state=state or None, owner=owner, open=open, q=q, order=order, at=at)
+        wanted = partial(pm.list, machine=machine, state=state or None, owner=owner, tag=tag, open=open, q=q, order=order, at=at)
         tasks, machines = list(paging.tasks(wanted, limit)), pm.machines
     if config.json:
         output.as_json({"tasks": [task_json(task) for task in tasks]})

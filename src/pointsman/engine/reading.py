@@ -1,6 +1,7 @@
 """The verbs that only look: tasks now and then, lists, history, the feed, proposals, reports."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
@@ -69,6 +70,7 @@ class Reading(View):
         machine: str | None = None,
         state: str | Sequence[str] | None = None,
         owner: str | None = None,
+        tag: str | None = None,
         open: bool | None = None,
         inbox: str | None = None,
         q: str | None = None,
@@ -82,22 +84,22 @@ class Reading(View):
         """A page of tasks, at most 1,000, that follow `after` in this order, ties by id.
 
         `inbox` is a name: its own open tasks and the unowned ones in the initial state. `open` leaves out final states.
-        `q` are words that must all occur in text fields, case ignored. `at` shows the board as it was, by creation. With
-        `by`, `allowed` of tasks as they are holds the events open to that principal."""
+        `tag` is one that they have; `q` are words that must all occur in text fields, case ignored. `at` shows the board as
+        it was, by creation. With `by`, `allowed` of tasks as they are holds the events open to that principal."""
         typed(("machine", machine, str | None), ("owner", owner, str | None), ("q", q, str | None), ("at", at, str | int | None))
-        typed(("state", state, str | list | tuple | None))
+        typed(("state", state, str | list | tuple | None), ("tag", tag, str | None))
         count = page_size(limit)
         wanted = self._filter(machine, state, owner, bool(open), inbox)
-        words = (q or "").casefold().split()
+        sought = Sought(tag, (q or "").casefold().split())
         if order not in ("created_at", "updated_at", "priority") or (at is not None and order != "created_at"):
             raise invalid(("order", "created_at, updated_at or priority; the past is in order of creation"))
         start = _position(after, order)
         if at is None:
             who = None if by is None else principal(by)
-            found = partial(_found, wanted=wanted, words=words, order=order, count=count, start=start)
+            found = partial(_found, wanted=wanted, sought=sought, order=order, count=count, start=start)
             return (yield Read(lambda tx: [self.seen(tx, task, who, session) for task in found(tx)]))
         seq = yield from past.moment(at)
-        return (yield Read(lambda tx: list(islice(self._board(tx, seq, wanted, words, start), count))))
+        return (yield Read(lambda tx: list(islice(self._board(tx, seq, wanted, sought, start), count))))
 
     def _filter(
         self, machine: str | None, state: str | Sequence[str] | None, owner: str | None, is_open: bool, inbox: str | None
@@ -111,11 +113,11 @@ class Reading(View):
         initial = self.machines[machine].initial if machine is not None else None
         return Filter(machine, states, owner, is_open or inbox is not None, inbox, initial)
 
-    def _board(self, tx: Tx, seq: int, wanted: Filter, words: Sequence[str], start: Position) -> Iterator[Task]:
+    def _board(self, tx: Tx, seq: int, wanted: Filter, sought: "Sought", start: Position) -> Iterator[Task]:
         """The board as of a moment, filtered as a list of the present is."""
         for task in past.board(tx, seq, start):
             final = self.engine.registry.definition(tx, task.machine, task.machine_version).state[task.state].final
-            if wanted.admits(task, final=final) and _says(task, words):
+            if wanted.admits(task, final=final) and sought.fits(task):
                 yield task
 
     @verb
@@ -258,13 +260,24 @@ def _position(after: Task | Position | None, order: Order) -> Position:
     return after
 
 
-def _found(tx: Tx, wanted: Filter, words: Sequence[str], order: Order, count: int, start: Position) -> Tasks:
-    """A page of the present; with words, as many pages as it takes."""
-    if not words:
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What no index knows of a task: it is looked for in what a page holds."""
+
+    tag: str | None
+    words: Sequence[str]
+
+    def fits(self, task: Task) -> bool:
+        return self.tag in (None, *task.tags) and _says(task, self.words)
+
+
+def _found(tx: Tx, wanted: Filter, sought: Sought, order: Order, count: int, start: Position) -> Tasks:
+    """A page of the present; with a tag or words, as many pages as it takes."""
+    if sought.tag is None and not sought.words:
         return tasks.page(tx, wanted, order, count, start)
     found = Tasks()
     while page := tasks.page(tx, wanted, order, 1_000, start):
-        found += [task for task in page if _says(task, words)]
+        found += [task for task in page if sought.fits(task)]
         if len(found) >= count or len(page) < 1_000:
             break
         start = position(page[-1], order)

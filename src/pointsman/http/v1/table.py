@@ -70,6 +70,7 @@ LISTING = (
     _query("machine", name, _NAME, "Tasks of this machine."),
     _query("state", name, _NAME, "Tasks in this state; several are several states.", many=True),
     _query("owner", name, _NAME, "Tasks that this one owns."),
+    _query("tag", name, _NAME, "Tasks that have this tag."),
     _query("open", flag, _FLAG, "No task in a final state.", default=False),
     _query("q", free, TEXT, "Words that all occur in text fields, case ignored."),
     _query(

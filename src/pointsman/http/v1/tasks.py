@@ -97,7 +97,7 @@ async def listing(asked: Asked) -> Response:
     given = asked.given
     start = _start(cursor.read(TASKS, given))
     as_of = await asked.pm.as_of(given["at"])
-    chosen: dict[str, Any] = {name: given[name] for name in ("machine", "state", "owner", "open", "q", "order")}
+    chosen: dict[str, Any] = {name: given[name] for name in ("machine", "state", "owner", "tag", "open", "q", "order")}
     at = None if given["at"] is None else f"#{as_of}"
     found = await asked.pm.list(**chosen, at=at, limit=given["limit"] + 1, after=start, by=asked.by, session=asked.session)
     return _board(asked, TASKS, found, order=given["order"], as_of=as_of)
