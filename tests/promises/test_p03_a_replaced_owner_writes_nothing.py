@@ -47,8 +47,8 @@ class Replaced:
 
 
 def rows(url: str) -> Rows:
-    """All that is stored, but for the log of refusals."""
-    tables = [table for table in COLUMNS if table != "refusals"]
+    """All that is stored, but for the log of refusals and the mark of time, which goes on."""
+    tables = [table for table in COLUMNS if table not in ("refusals", "clock")]
     if url.startswith("sqlite"):
         with closing(sqlite3.connect(f"file:{url.removeprefix('sqlite:///')}?mode=ro", uri=True)) as raw:
             return {table: sorted(raw.execute(f"SELECT * FROM {table}").fetchall(), key=repr) for table in tables}
