@@ -90,12 +90,12 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "an empty queue that is only held by others",
         ("tests/promises/test_p01_of_many_claimers_each_task_has_one.py",),
-        (("return Look.LAST if some or due else None", "return None"),),
+        (("return Look.LAST if lanes or due else None", "return None"),),
     ),
     Plant(
         "a time that is older than the wait for a row",
         ("tests/store/test_postgres_transactions.py",),
-        (("        if found.waits:\n            self._now = None\n", ""),),
+        (("        if found.waits:\n            self._now, self._time = None, []\n", ""),),
     ),
     Plant(
         "a limit that forgets what was used",
@@ -105,7 +105,12 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "evidence written, state not",
         ("tests/promises/test_p10_p11_draft_evidence_and_state_move_together.py",),
-        (("proposed.but(state=state, version=", "proposed.but(state=case.task.state, version="),),
+        (
+            (
+                "**entered(definition, task, state, case.now),\n        version",
+                "**entered(definition, task, task.state, case.now),\n        version",
+            ),
+        ),
     ),
     Plant(
         "a dry run that commits",
