@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 
 from pointsman import Event, Limit, Machine, Pointsman, Refused, Schedule, State, Task, Tasks, Verdict, check, field, note, owner
-from pointsman.engine import duties, ends
+from pointsman.engine import backlogs, duties, ends
 from pointsman.engine.chance import wall_clock
 from pointsman.engine.timers import Deadlines, Schedules
 from pointsman.errors import Refusal
@@ -172,6 +172,8 @@ def a_hold(pm: Pointsman, name: str) -> None:
     pm.lift(hold.id, by="olga")
     assert acknowledged(pm.claim(name, by="w")).tags
     assert [found.id for found in pm.holds()].count(hold.id) == 1
+    spent = pm.hold({"tag": f"nobody-has-it-{os.getpid()}"}, by="olga", reason="for nothing")
+    pm.lift(spent.id, by="olga")
 
 
 def what_is_due(pm: Pointsman, name: str, opened: Callable[..., Pointsman]) -> None:
@@ -179,6 +181,7 @@ def what_is_due(pm: Pointsman, name: str, opened: Callable[..., Pointsman]) -> N
     Schedules(pm.engine).run_once()
     pm.engine.db.run(lambda tx: clock.move(None, 0, tx))
     with opened([timed(name, scheduled=True)], clock=FakeClock(wall_clock() + seconds(120))) as later:
+        backlogs.retire(later.engine)
         duty = Deadlines(later.engine)
         while duty.run_once():
             pass
@@ -228,15 +231,17 @@ def pruned(pm: Pointsman) -> None:
 def a_family(pm: Pointsman, name: str, later: Pointsman) -> None:
     """Tasks that wait for one another, parts of parts, and the end of all."""
     upstream = acknowledged(pm.create(name, {}, by="ann"))
-    for _ in range(2):
-        waits = pm.create(
-            name, {}, by="ann", blocked_by=[{"task": upstream.id, "on_failure": "continue"}], dedupe_key=f"after {upstream.id}"
-        )
+    behind = [{"task": upstream.id, "on_failure": "continue"}]
+    for key in (None, f"known {upstream.id}"):
+        waits = pm.create(name, {}, by="ann", blocked_by=behind, dedupe_key=f"after {upstream.id}", idempotency_key=key)
         acknowledged(waits)
     with suppress(Refused):
         pm.claim(name, by="w", id=waits.id)
     above = acknowledged(pm.claim(name, by="w", id=acknowledged(pm.create(name, {}, by="ann")).id))
-    (part,) = pm.create_batch([{"fields": {}}], by="w", machine=name, parent=above.id, epoch=above.epoch, join="all")
+    aside = acknowledged(pm.create(name, {}, by="ann"))
+    acknowledged(pm.create(name, {}, by="ann", blocked_by=[{"task": above.id}]))
+    beside = [{"fields": {}}, {"fields": {}, "blocked_by": [{"task": aside.id, "on_failure": "cancel"}]}]
+    part, _ = pm.create_batch(beside, by="w", machine=name, parent=above.id, epoch=above.epoch, join="all")
     part = acknowledged(pm.claim(name, by="w", id=acknowledged(part).id))
     below = acknowledged(pm.create(name, {}, by="w", parent=part.id, epoch=part.epoch))
     acknowledged(pm.cancel(upstream.id, by="olga", reason="not wanted").task)
