@@ -285,7 +285,7 @@ def main(url: str, crash_point: str) -> None:
     name, due = f"own{os.getpid()}", f"due{os.getpid()}"
     Pointsman(url, [published(name, wordy=False)], probe=probe).close()
     machines = [Tasks, Limited, published(name, wordy=True), timed(due, scheduled=True)]
-    ahead = FakeClock(wall_clock() + seconds(60))
+    ahead = FakeClock(wall_clock() + seconds(90))
     with Pointsman(url, machines, probe=probe) as pm, Pointsman(url, machines, clock=ahead, probe=probe) as later:
         the_main_job(pm)
         reading(pm)
