@@ -161,6 +161,7 @@ DELETED_UNSEEN = {
     "limit_uses": "it goes when its window or its owner has gone",
     "refusals": "volatile",
     "unfinished": "volatile",
+    "clock": "volatile",
     "settling": "volatile; whoever then waits in vain is found",
 }
 
