@@ -22,6 +22,10 @@ _RFC3339 = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:
 _UUID = re.compile(r"[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 
 
+EARLIEST: Instant = -(2**63)
+"""Before every time that a database can hold."""
+
+
 def seconds(n: float) -> Duration:
     return round(n * SECOND)
 

@@ -19,7 +19,8 @@ from pointsman import Pointsman
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 TWICE = '{"title":"shown","title":"run","brief":"b"}'
 SURROGATE = '{"title":"\\ud800","brief":"b"}'
-DEEP = "[" * 5_000 + "]" * 5_000
+DEEP = "[" * 100_000 + "]" * 100_000
+LONG = json.dumps({"title": "x" * (1 << 20), "brief": "b"})
 
 
 def call(arguments: str) -> bytes:
@@ -53,13 +54,20 @@ def told(process: "subprocess.Popen[bytes]", line: bytes) -> Any:
     return json.loads(process.stdout.readline())
 
 
-NO_MESSAGES = {"twice": call(TWICE), "deep": call(DEEP), "garbage": b"garbage\n", "list": b"[]\n", "bytes": b"\xff\n"}
+NO_MESSAGES = {"deep": call(DEEP), "garbage": b"garbage\n", "list": b"[]\n", "bytes": b"\xff\n"}
 
 
 @pytest.mark.parametrize("line", NO_MESSAGES.values(), ids=NO_MESSAGES)
 def test_stdio_answers_what_is_no_message(process: "subprocess.Popen[bytes]", url: str, line: bytes) -> None:
     answer = told(process, line)
     assert (answer["id"], answer["error"]["data"]["code"]) == (None, "malformed")
+    _nothing_written(url)
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(TWICE, "malformed"), (LONG, "too_large")], ids=["twice", "long"])
+def test_who_waits_for_an_answer_by_its_id_gets_it(process: "subprocess.Popen[bytes]", url: str, arguments: str, code: str) -> None:
+    answer = told(process, call(arguments))
+    assert (answer["id"], answer["error"]["data"]["code"]) == (2, code)
     _nothing_written(url)
 
 

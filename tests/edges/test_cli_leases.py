@@ -33,6 +33,14 @@ def test_a_stranger_and_an_old_epoch_are_refused(cli: Cli) -> None:
         assert cli("task", command, str(task["id"])).status == 2
 
 
+def test_a_claim_waits_no_less_than_no_time(cli: Cli) -> None:
+    cli("db", "migrate", "--create")
+    cli("task", "create", "--as", "ann", "--arg", "title=t", "--arg", "brief=b")
+    ended = cli("task", "claim", "--as", "w", "--wait-s", "-1")
+    assert (ended.status, ended.err) == (2, "invalid: wait_s: must not be negative\n")
+    assert cli("task", "claim", "--as", "w", "--wait-s", "0").status == 0
+
+
 def test_giving_back_says_what_it_came_to(cli: Cli) -> None:
     task = _claimed(cli)
     mine = (str(task["id"]), "--as", "w", "--epoch", str(task["epoch"]), "--json")

@@ -245,13 +245,16 @@ def test_a_lapse_that_leads_where_nobody_can_claim_is_no_way_in(pm: Pointsman, c
     assert pm.get(task.id) == task
 
 
-@pytest.mark.parametrize("state", ["awaiting_approval", "done"])
-def test_what_is_held_without_a_lease_is_neither_renewed_nor_released(pm: Pointsman, state: str) -> None:
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [("awaiting_approval", "a task that is awaiting_approval is held without a lease"), ("done", "the task is over: it is done")],
+)
+def test_what_is_held_without_a_lease_is_neither_renewed_nor_released(pm: Pointsman, state: str, said: str) -> None:
     task = support.submitted(pm) if state == "awaiting_approval" else support.approved(pm)
     if state == "done":
         task = pm.propose(task.id, "complete", by=support.OWNER, epoch=task.epoch)
     for call in (pm.renew, pm.release):
-        with pytest.raises(Refused, match="wrong_state"):
+        with pytest.raises(Refused, match=f"wrong_state: {said}"):
             call(task.id, by=support.OWNER, epoch=task.epoch)
     assert pm.get(task.id) == task
 

@@ -228,49 +228,6 @@ def test_many_at_once_never_go_over(url: str) -> None:
         assert one.verify().ok
 
 
-def test_a_window_is_judged_by_the_time_at_which_its_lock_came(request: pytest.FixtureRequest, clock: FakeClock) -> None:
-    """On PostgreSQL a limit is waited for, one subject at a time: meanwhile the clock goes on."""
-    url, pausing = request.getfixturevalue("postgres").empty(), Pausing("before:lock_limit")
-    with (
-        Pointsman(url, [Calls], probe=pausing, clock=clock) as slow,
-        Pointsman(url, [Calls], clock=clock) as quick,
-        ThreadPoolExecutor(1) as pool,
-    ):
-        made = [quick.create("calls", {}, by="ann") for _ in range(4)]
-        first = [quick.propose(task.id, "take", by="x") for task in made[:3]]
-        clock.advance(seconds(59))
-        pausing.arm()
-        asking = pool.submit(lambda: slow.propose(made[3].id, "take", by="x"))
-        assert pausing.passed.wait(PATIENCE_S)
-        clock.advance(seconds(2))
-        duties.wake(quick.engine)
-        pausing.leave.set()
-        taken = asking.result(PATIENCE_S)
-        assert taken.updated_at >= first[0].updated_at + minutes(1)
-        assert taken.updated_at == clock.now
-
-
-def test_what_counts_is_not_forgotten_before_whoever_decides_has_counted_it(request: pytest.FixtureRequest, clock: FakeClock) -> None:
-    url, pausing = request.getfixturevalue("postgres").empty(), Pausing("before:uses_of_limit")
-    with (
-        Pointsman(url, [Calls], probe=pausing, clock=clock) as slow,
-        Pointsman(url, [Calls], clock=clock) as quick,
-        ThreadPoolExecutor(1) as pool,
-    ):
-        made = [quick.create("calls", {}, by="ann") for _ in range(4)]
-        for task in made[:3]:
-            quick.propose(task.id, "take", by="x")
-        clock.advance(seconds(59))
-        pausing.arm()
-        asking = pool.submit(lambda: slow.propose(made[3].id, "take", by="x"))
-        assert pausing.passed.wait(PATIENCE_S)
-        clock.advance(seconds(2))
-        duties.wake(quick.engine)
-        pausing.leave.set()
-        with pytest.raises(Refused, match="limit_reached"):
-            asking.result(PATIENCE_S)
-
-
 def _perhaps(pm: Pointsman, machine: str, task: Task, by: str) -> Task | None:
     try:
         return pm.claim(machine, by=by, id=task.id)

@@ -15,7 +15,7 @@ import pytest
 
 from databases import KILL, PostgresServer
 from pointsman import Event, Machine, Pointsman, State, Task, Tasks, Verdict, check, owner
-from pointsman.engine import claim, proposing, waiting
+from pointsman.engine import claim, claiming, waiting
 from pointsman.engine.steps import Await, Steps
 from pointsman.engine.waiting import POLL_S, QUEUE_POLL_S
 from pointsman.store import postgres_relay
@@ -56,7 +56,7 @@ def other(url: str, pm: Pointsman) -> Iterator[Pointsman]:
 
 def looks_only_when_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """No poll comes to the aid of a lost hint."""
-    monkeypatch.setattr(proposing, "QUEUE_POLL_S", FOREVER_S)
+    monkeypatch.setattr(claiming, "QUEUE_POLL_S", FOREVER_S)
     monkeypatch.setattr(waiting, "BEHIND_S", FOREVER_S)
 
 
@@ -223,7 +223,7 @@ def test_of_many_who_wait_for_as_many_tasks_each_gets_one(
 def test_of_many_who_are_never_told_each_gets_one(pm: Pointsman, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first in line looks by itself, and whoever leaves the line tells the next: that is no message, and is not lost."""
     monkeypatch.setattr(pm.engine.db.hints, "tell", lambda topics: None)
-    monkeypatch.setattr(proposing, "QUEUE_POLL_S", 0.01)
+    monkeypatch.setattr(claiming, "QUEUE_POLL_S", 0.01)
     count = 24
     with ThreadPoolExecutor(1) as pool:
         made = pool.submit(lambda: [create(pm).id for _ in range(count)])

@@ -13,9 +13,9 @@ import pytest
 from databases import PostgresServer
 from pointsman import Pointsman, Task
 from pointsman.store.connect import SERVER_SQL, SQL
+from pointsman.store.lists import Filter, position
 from pointsman.store.postgres_statements import for_writing
 from pointsman.store.statements import Statement, load
-from pointsman.store.tasks import Filter, position
 from support import GOOD
 
 READ_WHOLE = {

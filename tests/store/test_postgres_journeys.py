@@ -37,7 +37,7 @@ def journeys(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return made
 
 
-def test_a_transition_takes_two_journeys_and_one_for_what_its_rules_ask(postgres: PostgresServer, journeys: list[int]) -> None:
+def test_a_transition_takes_two_journeys_and_one_for_the_holds(postgres: PostgresServer, journeys: list[int]) -> None:
     with Pointsman(postgres.empty()) as pm:
         task = support.drafting(pm)
         journeys.clear()

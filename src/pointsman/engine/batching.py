@@ -6,11 +6,12 @@ from typing import Any, cast
 
 from pointsman.engine import batch, finish, terms
 from pointsman.engine import claim as claims
+from pointsman.engine.claiming import Claiming, held_for, looked_for, waited_for
 from pointsman.engine.decision import Deciding, Done
 from pointsman.engine.finish import Finished, Part
-from pointsman.engine.proposing import Names, Proposing, held_for, looked_for, waited_for
+from pointsman.engine.proposing import Names
 from pointsman.engine.steps import Steps, durable, verb
-from pointsman.engine.view import By, Id, task_named, typed
+from pointsman.engine.view import By, Id, patience, task_named, typed
 from pointsman.engine.waiting import QUEUE_POLL_S, until
 from pointsman.errors import Refusal, invalid
 from pointsman.kernel.case import Proposal
@@ -26,7 +27,7 @@ Answers = list[Task | Refusal]
 MEMBERS = 3
 
 
-class Batching(Proposing):
+class Batching(Claiming):
     @verb
     def create_batch(
         self,
@@ -101,8 +102,8 @@ class Batching(Proposing):
 
         They are those that so many claims would give, one after the other. Fewer may come though more wait: what somebody
         else is deciding on is passed over, and waited for only when there is nothing else."""
-        numbers = (("n", n, int), ("wait_s", wait_s, float | int))
-        typed(("machine", machine, str), ("states", states, list | tuple | None), *numbers)
+        typed(("machine", machine, str), ("n", n, int), ("states", states, list | tuple | None))
+        patience(wait_s)
         if not 1 <= n <= MOST_AT_ONCE:
             raise invalid(("n", f"must be from 1 to {MOST_AT_ONCE}"))
         wanted, _ = waited_for(machine, states, {"tags": tags, "capabilities": capabilities})

@@ -11,7 +11,7 @@ Each look is a unit of its own: the last one holds no row when it begins to wait
 takes one task, however many are wanted.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TypeAlias
 
@@ -81,25 +81,21 @@ def wake(machine: str, tx: Tx) -> bool:
     return woken == tasks.WOKEN
 
 
-def claim_next(
-    deciding: Deciding, wanted: Wanted, proposal: Proposal, at: Look | Onward, tx: Tx, look: bool
-) -> Done | Look | Onward | None:
+def claim_next(deciding: Deciding, wanted: Wanted, proposal: Proposal, at: At, tx: Tx, look: bool) -> Done | At | None:
     """Take the first in line; None when nothing waits. A `Look` says that the answer takes another one: AGAIN or WOKEN
     once tasks were woken, LAST when those that were passed over have to be waited for."""
     if done := deciding.replayed(tx, look):
         return done
-    found = _looked(deciding, tx, wanted, proposal, at, 1)
+    found = _looked(_Asked(deciding, wanted, proposal, 1), tx, at)
     return found[0] if isinstance(found, list) else found
 
 
-def claim_many(
-    asking: Deciding, wanted: Wanted, many: int, proposal: Proposal, at: Look | Onward, tx: Tx, look: bool
-) -> list[Done] | Look | Onward | None:
+def claim_many(asking: Deciding, wanted: Wanted, many: int, proposal: Proposal, at: At, tx: Tx, look: bool) -> list[Done] | At | None:
     """The same for the first `many` there are, each under a request of its own."""
     deciding = asking.gathering()
     if look and (done := _taken_before(deciding, tx)):
         return done
-    found = _looked(deciding, tx, wanted, proposal, at, many)
+    found = _looked(_Asked(deciding, wanted, proposal, many), tx, at)
     deciding.write_gathered(tx)
     return found
 
@@ -112,54 +108,60 @@ def _taken_before(deciding: Deciding, tx: Tx) -> list[Done]:
     return found
 
 
-def _looked(
-    deciding: Deciding, tx: Tx, wanted: Wanted, proposal: Proposal, at: Look | Onward, many: int
-) -> list[Done] | Look | Onward | None:
-    on = at if isinstance(at, Onward) else Onward(at)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Who wants how many tasks of what is in line."""
+
+    deciding: Deciding
+    wanted: Wanted
+    proposal: Proposal
+    many: int
+
+
+def _looked(asked: _Asked, tx: Tx, at: At) -> list[Done] | At | None:
+    on, deciding, wanted = at if isinstance(at, Onward) else Onward(at), asked.deciding, asked.wanted
     if at is Look.FIRST and tasks.can_wake(tx, wanted.machine):
         return Look.WOKEN
     waiting = on.look is Look.LAST
     while waiting and tasks.wake(tx, wanted.machine, waiting=True) == tasks.WOKEN:
         pass
-    lanes, many = line.lanes_for(deciding.registry, tx, wanted), 1 if waiting else many
+    lanes, many = line.lanes_for(deciding.registry, tx, wanted), 1 if waiting else asked.many
     looking = Looking(-(-many // max(1, len(lanes))), held=bool(deciding.holds(tx)), waiting=waiting, beyond=on.beyond)
-    taken, on = _taken(deciding, tx, proposal, lanes, looking, wanted, many, on)
+    taken, then = _taken(replace(asked, many=many), tx, lanes, looking, on)
     if taken:
         return taken
-    return on if on.beyond != looking.beyond else _nothing(deciding, tx, wanted, on, lanes)
+    return then if then.beyond != on.beyond else _nothing(asked, tx, then, lanes)
 
 
-def _nothing(deciding: Deciding, tx: Tx, wanted: Wanted, on: Onward, lanes: Line) -> Look | None:
+def _nothing(asked: _Asked, tx: Tx, on: Onward, lanes: Line) -> Look | None:
     """What it means that a look took nothing. While the last one waited, the line may have changed."""
     if on.look is Look.LAST:
         if on.why is not None:
             raise Refused(on.why)
-        return None if line.lanes_for(deciding.registry, tx, wanted) == lanes else Look.AGAIN
-    due = on.look is not Look.FIRST and tasks.can_wake(tx, wanted.machine)
+        return None if line.lanes_for(asked.deciding.registry, tx, asked.wanted) == lanes else Look.AGAIN
+    due = on.look is not Look.FIRST and tasks.can_wake(tx, asked.wanted.machine)
     if on.look is Look.AGAIN and due:
         return Look.WOKEN
     return Look.LAST if lanes or due else None
 
 
-def _taken(
-    deciding: Deciding, tx: Tx, proposal: Proposal, lanes: Line, looking: Looking, wanted: Wanted, many: int, on: Onward
-) -> tuple[list[Done], Onward]:
+def _taken(asked: _Asked, tx: Tx, lanes: Line, looking: Looking, on: Onward) -> tuple[list[Done], Onward]:
     """The first candidates that the kernel lets this caller have; and where to go on, once enough were refused for one unit,
     with the first refusal that is about the caller."""
     taken, refusals, why = list[Done](), 0, on.why
-    for candidate in line.candidates(tx, wanted, lanes, looking):
-        answer = offered(deciding.part(len(taken)), tx, candidate, proposal)
+    for candidate in line.candidates(tx, asked.wanted, lanes, looking):
+        answer = offered(asked.deciding.part(len(taken)), tx, candidate, asked.proposal)
         if isinstance(answer, Done):
             taken.append(answer)
-            if len(taken) == many:
+            if len(taken) == asked.many:
                 break
             continue
         refusals, why = refusals + 1, answer if why is None and answer.code not in UNSUITABLE else why
-        if answer.code == "role_missing" and not _varies(deciding, tx, candidate):
+        if answer.code == "role_missing" and not _varies(asked.deciding, tx, candidate):
             looking.barred.add(candidate.task.machine_version)
         if refusals == REFUSED_AT_ONCE and not taken:
             return taken, Onward(on.look, (place(candidate.task), candidate.key + 1), why)
-    return taken, Onward(on.look, looking.beyond, why)
+    return taken, Onward(on.look, on.beyond, why)
 
 
 def _varies(deciding: Deciding, tx: Tx, found: Stored) -> bool:

@@ -80,7 +80,9 @@ def unpark(deciding: Deciding, task_id: str, expect_version: int | None, reason:
 
 
 def _no_lease(machine: Bound, task: Task, claim: Proposal) -> Refusal:
-    return refuse(machine.definition, task, claim.by, "wrong_state", f"a task that is {task.state} is held without a lease")
+    over = machine.definition.state[task.state].final
+    detail = f"the task is over: it is {task.state}" if over else f"a task that is {task.state} is held without a lease"
+    return refuse(machine.definition, task, claim.by, "wrong_state", detail)
 
 
 def _mine(deciding: Deciding, task_id: str, claim: Proposal, tx: Tx) -> tuple[Stored, Bound]:

@@ -14,10 +14,10 @@ from pointsman.store import lanes, limits, tasks
 from pointsman.store.database import Tx
 from pointsman.store.lanes import Lane
 from pointsman.store.tasks import Stored, place
-from pointsman.types import Instant
+from pointsman.types import EARLIEST, Instant
 
 Line = Sequence[tuple[Lane, Definition]]
-BEGINNING: tuple[Instant, int] = (-(2**63), 0)
+BEGINNING: tuple[Instant, int] = (EARLIEST, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from pointsman.engine import holding
+from pointsman.engine import holding, ordering
 from pointsman.engine.door import principal
 from pointsman.engine.holding import Wanted
 from pointsman.engine.steps import Read, Steps, durable, verb
@@ -12,11 +12,10 @@ from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel.hold import MEMBERS, Hold, Match
 from pointsman.kernel.ingest import Faults, identifier
 from pointsman.store import holds
-from pointsman.types import EPOCH, Instant, instant, task_id
+from pointsman.types import Instant, task_id
 
 FASTEST_RELEASE = 10_000
 LONGEST_REASON = 1_000
-LATEST: Instant = instant("9999-12-31T00:00:00Z")
 Holds = list[Hold]
 
 
@@ -75,8 +74,7 @@ def _of_reason(reason: str) -> Faults:
 
 
 def _of_times(start: Instant | None, until: Instant | None) -> Faults:
-    given = (("from", start), ("until", until))
-    return [(path, f"must be a time from {EPOCH.year} to 9999") for path, at in given if at is not None and not 0 <= at <= LATEST]
+    return [*ordering.moment(start, "from")[1], *ordering.moment(until, "until")[1]]
 
 
 def of_rate(rate: int) -> Faults:

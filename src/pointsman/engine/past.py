@@ -17,7 +17,7 @@ from pointsman.kernel.task import Task, apply
 from pointsman.store import feed, history, snapshots, tasks
 from pointsman.store.database import Tx
 from pointsman.store.history import Recorded
-from pointsman.store.tasks import Position
+from pointsman.store.lists import Position
 from pointsman.types import Instant, Json, instant
 
 LONG_TEXT = 200

@@ -15,6 +15,7 @@ from pointsman.engine.duties import Duties
 from pointsman.engine.judges import Judges, by_model
 from pointsman.engine.moving import Arrived
 from pointsman.engine.operating import Operating, of_rate
+from pointsman.engine.owning import Owning
 from pointsman.engine.past import numbered
 from pointsman.engine.record import Chance
 from pointsman.engine.registry import Registry
@@ -39,7 +40,7 @@ def unheard(*_: object) -> None:
     """Nobody listens to how far it has come."""
 
 
-class Verbs(Batching, Reporting, Operating):
+class Verbs(Batching, Owning, Reporting, Operating):
     """Every verb."""
 
 

@@ -1,31 +1,24 @@
-"""The verbs that ask for a change: create, claim, propose, and what an owner or an operator does about a task."""
+"""The verbs that ask for a task, and for an event of one; and how any decision is told, for the other verbs too."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import asdict, replace
 from functools import partial
 from math import inf
 from typing import Any
 
-from pointsman.engine import claim as claims
-from pointsman.engine import ends, leases, ordering, past, pending, terms
+from pointsman.engine import ends, past, pending, terms
 from pointsman.engine import propose as units
-from pointsman.engine.claim import At, Look
 from pointsman.engine.decision import Deciding, Done, Pending
-from pointsman.engine.line import Wanted
-from pointsman.engine.queries import Cancelled
 from pointsman.engine.steps import Await, Read, Steps, Write, durable, verb
-from pointsman.engine.view import By, Id, View, task_named, typed
-from pointsman.engine.waiting import QUEUE_POLL_S, until
+from pointsman.engine.view import By, Id, View, patience, task_named, typed
+from pointsman.engine.waiting import until
 from pointsman.errors import Refusal, Refused, StoreError, invalid
 from pointsman.kernel.case import Proposal
-from pointsman.kernel.lease import LONGEST, SHORTEST
-from pointsman.kernel.retry import Cause
 from pointsman.kernel.task import Dependency, Task
 from pointsman.store import proposals
-from pointsman.store.database import Tx
-from pointsman.store.hints import of_queue, of_task
-from pointsman.types import SECOND, Duration, Instant, seconds
+from pointsman.store.hints import of_task
+from pointsman.types import Instant
 
 Dependencies = Sequence[Mapping[str, Any] | Dependency]
 Names = Sequence[str] | Set[str]
@@ -66,51 +59,9 @@ class Proposing(View):
         asked = {"verb": "create", "machine": machine, "fields": fields, "priority": priority}
         said = {**asdict(wanted), "priority": None, "tags": list(wanted.tags), "needs": list(wanted.needs), "epoch": epoch}
         said["blocked_by"] = [asdict(item) for item in wanted.blocked_by]
-        deciding = self.deciding(by, session, idempotency_key, asked | _given(said))
+        deciding = self.deciding(by, session, idempotency_key, asked | given_of(said))
         owner = Proposal("create", {}, deciding.call.by, self.door.strict, session, epoch)
         return (yield from self._told(deciding, "create", durable(partial(units.create, deciding, machine, fields, wanted, owner))))
-
-    @verb
-    def claim(
-        self,
-        machine: str,
-        *,
-        by: By,
-        id: Id | None = None,
-        states: Sequence[str] | None = None,
-        tags: Names | None = None,
-        capabilities: Names | None = None,
-        expect_version: int | None = None,
-        session: str | None = None,
-        lease_s: float | None = None,
-        wait_s: float = 0,
-        idempotency_key: str | None = None,
-    ) -> Steps[Task | None]:
-        """Take the task with this id, or the first that waits; None when none does, even after `wait_s` seconds.
-
-        What waits are unowned tasks in the initial state and tasks whose owner's lease ran out, or both in `states`; those
-        that have all of `tags`, and need nothing but `capabilities`. The first is the one that may run longest, a step of
-        priority worth a minute. One that a guard, a limit or a hold keeps back is passed over.
-        `lease_s` is how long to hold it without a call, the state's own time if not said."""
-        numbers = (("expect_version", expect_version, int | None), ("wait_s", wait_s, float | int))
-        typed(("machine", machine, str), ("states", states, list | tuple | None), *numbers)
-        wanted, chosen = waited_for(machine, states, {"tags": tags, "capabilities": capabilities})
-        wanted = wanted if id is None else replace(wanted, task=task_named(id))
-        named = {"id": wanted.task, "states": list(states or ()), "expect_version": expect_version, "session": session}
-        asked = {
-            "verb": "claim",
-            "machine": machine,
-            "lease_s": lease_s,
-            **named,
-            **_given(chosen),
-        }
-        deciding = self.deciding(by, session, idempotency_key, asked)
-        proposal = Proposal("", {}, deciding.call.by, self.door.strict, session, expect_version=expect_version, lease=held_for(lease_s))
-
-        def look() -> Steps[Task | None]:
-            return (yield from self._told(deciding, "claim", _claimed(deciding, wanted, proposal)))
-
-        return (yield from until(self.engine, of_queue(machine), look, wait_s, line=wanted, poll_s=QUEUE_POLL_S))
 
     @verb
     def propose(
@@ -134,8 +85,10 @@ class Proposing(View):
         nothing and runs no check. When checks take longer than `wait_s` seconds the proposal goes on without its
         caller: Refused `evidence_pending`, with its id as `extra["proposal"]`."""
         args = {} if args is None else args
-        numbers = (("epoch", epoch, int | None), ("expect_version", expect_version, int | None), ("wait_s", wait_s, float | int | None))
+        numbers = (("epoch", epoch, int | None), ("expect_version", expect_version, int | None))
         typed(("event", event, str), ("args", args, dict), ("digest", digest, str | None), *numbers)
+        if wait_s is not None:
+            patience(wait_s)
         wanted = task_named(id)
         guards = {"epoch": epoch, "expect_version": expect_version, "digest": digest, "session": session}
         deciding = self.deciding(by, session, idempotency_key, {"verb": "propose", "id": wanted, "event": event, "args": args, **guards})
@@ -143,81 +96,6 @@ class Proposing(View):
         if dry_run:
             return _accepted((yield Read(partial(units.dry_run, deciding, wanted, proposal))))
         return (yield from self._told(deciding, event, self._proposed(deciding, wanted, proposal, wait_s)))
-
-    @verb
-    def renew(self, id: Id, *, by: By, epoch: int | None = None, session: str | None = None, lease_s: float | None = None) -> Steps[Task]:
-        """Hold a task for longer, without an entry; the task with its new lease."""
-        typed(("epoch", epoch, int | None))
-        wanted = task_named(id)
-        deciding = self.deciding(by, session, None, {})
-        claim = Proposal("renew", {}, deciding.call.by, self.door.strict, session, epoch)
-        return (yield Write(partial(leases.renew, deciding, wanted, claim, held_for(lease_s))))
-
-    @verb
-    def release(
-        self,
-        id: Id,
-        *,
-        by: By,
-        epoch: int | None = None,
-        reason: str | None = None,
-        counts: bool = True,
-        error: bool = False,
-        session: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Steps[Task]:
-        """Give a task back; it moves as a lapse does and keeps all its fields.
-
-        It counts as an attempt, and too many of those park the task. With `error` it also rests for a while; without
-        `counts` it is only deferred, as when somebody else's service is down."""
-        typed(("epoch", epoch, int | None), ("reason", reason, str | None), ("counts", counts, bool), ("error", error, bool))
-        if error and not counts:
-            raise invalid(("counts", "an error counts as an attempt"))
-        wanted = task_named(id)
-        asked = {"verb": "release", "id": wanted, "epoch": epoch, "reason": reason, "session": session}
-        said = {name: value for name, value, usual in (("counts", counts, True), ("error", error, False)) if value is not usual}
-        deciding = self.deciding(by, session, idempotency_key, asked | said)
-        claim = Proposal("release", {}, deciding.call.by, self.door.strict, session, epoch)
-        unit = partial(leases.release, deciding, wanted, claim, reason, _cause(counts=counts, error=error))
-        return (yield from self._told(deciding, "release", durable(unit)))
-
-    @verb
-    def cancel(
-        self,
-        id: Id,
-        *,
-        by: By,
-        reason: str,
-        cascade: bool = False,
-        expect_version: int | None = None,
-        epoch: int | None = None,
-        session: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Steps[Cancelled]:
-        """Take no further step of a task, and say what has happened already; for its owner, or role operator.
-
-        It moves to the state that its machine has for what is cancelled; with `cascade` its open children are cancelled
-        too. Tasks that wait for it go by the fate they were given. Operations are not there yet, so nothing is listed
-        beside the task."""
-        typed(("cascade", cascade, bool), ("expect_version", expect_version, int | None), ("epoch", epoch, int | None))
-        _because(reason)
-        wanted = task_named(id)
-        asked = {"verb": "cancel", "id": wanted, "reason": reason, "cascade": cascade, "expect_version": expect_version}
-        deciding = self.deciding(by, session, idempotency_key, asked | {"epoch": epoch, "session": session})
-        claim = Proposal("cancel", {}, deciding.call.by, self.door.strict, session, epoch)
-        unit = partial(leases.cancel, deciding, wanted, claim, reason, expect_version, cascade)
-        return Cancelled((yield from self._told(deciding, "cancel", durable(unit))))
-
-    @verb
-    def unpark(self, id: Id, *, by: By, reason: str, expect_version: int | None = None, idempotency_key: str | None = None) -> Steps[Task]:
-        """Put a parked task back into work, its attempts begun anew; needs role operator."""
-        typed(("expect_version", expect_version, int | None))
-        _because(reason)
-        wanted = task_named(id)
-        asked = {"verb": "unpark", "id": wanted, "reason": reason, "expect_version": expect_version}
-        deciding = self.deciding(by, None, idempotency_key, asked)
-        unit = partial(leases.unpark, deciding, wanted, expect_version, reason)
-        return (yield from self._told(deciding, "unpark", durable(unit)))
 
     def _proposed(self, deciding: Deciding, wanted: str, proposal: Proposal, wait_s: float | None) -> Steps[Done]:
         """Decide; when checks must run first, wait for the outcome of the durable proposal."""
@@ -282,57 +160,9 @@ class Proposing(View):
         raise Refused(replace(stale, failed=changed))
 
 
-def waited_for(machine: str, states: Sequence[str] | None, named: Mapping[str, Names | None]) -> tuple[Wanted, dict[str, list[str]]]:
-    """Which tasks a claim is for, and its names of each kind as they are asked for."""
-    chosen, found = ordering.several(named)
-    if found:
-        raise invalid(*found)
-    several = {name: frozenset(names) for name, names in chosen.items()}
-    return Wanted(machine, None, None if states is None else tuple(states), **several), {
-        name: list(names) for name, names in chosen.items()
-    }
-
-
-def _because(reason: object) -> None:
-    typed(("reason", reason, str))
-    if not str(reason).strip():
-        raise invalid(("reason", "must not be blank"))
-
-
-def _claimed(deciding: Deciding, wanted: Wanted, proposal: Proposal) -> Steps[Done | None]:
-    """One task by its id, or the next in line."""
-    if wanted.task is not None:
-        return (yield from durable(partial(claims.claim, deciding, wanted, proposal)))
-    return (yield from looked_for(wanted, partial(claims.claim_next, deciding, wanted, proposal)))
-
-
-def looked_for(wanted: Wanted, unit: Callable[[At, Tx, bool], Any]) -> Steps[Any]:
-    """Look until a look has an answer."""
-    answer: Any = Look.FIRST
-    while isinstance(answer, At):
-        if answer is Look.WOKEN and (yield Write(partial(claims.wake, wanted.machine))):
-            answer = Look.AGAIN
-        answer = yield from durable(partial(unit, answer))
-    return answer
-
-
-def _given(members: Mapping[str, Any]) -> dict[str, Any]:
+def given_of(members: Mapping[str, Any]) -> dict[str, Any]:
     """Those members of a request that were given: whoever leaves a new one out asks what was asked before there was one."""
     return {name: value for name, value in members.items() if value not in (None, [])}
-
-
-def _cause(*, counts: bool, error: bool) -> Cause:
-    return "error" if error else "lost" if counts else "deferred"
-
-
-def held_for(lease_s: float | None) -> Duration | None:
-    """A wanted lease in µs, between one second and a day."""
-    if lease_s is None:
-        return None
-    typed(("lease_s", lease_s, float | int))
-    if not SHORTEST / SECOND <= lease_s <= LONGEST / SECOND:
-        raise invalid(("lease_s", "must be from 1 to 86400 seconds"))
-    return seconds(lease_s)
 
 
 def _awaited(outcome: Any, wait_s: float | None) -> Steps[Done | None]:

@@ -12,19 +12,19 @@ from pointsman.engine.past import numbered
 from pointsman.engine.queries import Entry, Proposed, entry, proposed
 from pointsman.engine.related import children_of, upstreams
 from pointsman.engine.steps import Read, Steps, Write, verb
-from pointsman.engine.view import By, Id, View, page_size, proposal_named, task_named, typed
+from pointsman.engine.view import By, Id, View, page_size, patience, proposal_named, task_named, typed
 from pointsman.engine.waiting import until
 from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel.refuse import allowed
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.task import Decided, Evidence, Task
 from pointsman.kernel.waiting import waiting
-from pointsman.store import feed, history, tasks
+from pointsman.store import feed, history, lists
 from pointsman.store.database import Tx
 from pointsman.store.hints import FEED, of_task
 from pointsman.store.history import Audited
+from pointsman.store.lists import FIRST, Filter, Order, Position, position
 from pointsman.store.refusals import Logged
-from pointsman.store.tasks import FIRST, Filter, Order, Position, position
 from pointsman.types import Instant, Json
 
 Entries = list[Entry]
@@ -146,7 +146,8 @@ class Reading(View):
     @verb
     def feed(self, after: int = 0, limit: int | None = None, *, wait_s: float = 0) -> Steps[Entries]:
         """Entries beyond a feed number, in feed order; while there are none, after up to `wait_s` seconds."""
-        typed(("after", after, int), ("wait_s", wait_s, int | float))
+        typed(("after", after, int))
+        patience(wait_s)
         count = page_size(limit)
 
         def look() -> Steps[Entries | None]:
@@ -197,7 +198,7 @@ class Reading(View):
     def proposal(self, id: Id, *, wait_s: float = 0) -> Steps[Proposed]:
         """A proposal whose checks had to run: pending, accepted, refused or superseded; while it is pending, after up to
         `wait_s` seconds."""
-        typed(("wait_s", wait_s, int | float))
+        patience(wait_s)
         wanted = proposal_named(id)
         first = yield Read(lambda tx: proposed(pending.found_proposal(tx, wanted)))
 
@@ -274,9 +275,9 @@ class Sought:
 def _found(tx: Tx, wanted: Filter, sought: Sought, order: Order, count: int, start: Position) -> Tasks:
     """A page of the present; with a tag or words, as many pages as it takes."""
     if sought.tag is None and not sought.words:
-        return tasks.page(tx, wanted, order, count, start)
+        return lists.page(tx, wanted, order, count, start)
     found = Tasks()
-    while page := tasks.page(tx, wanted, order, 1_000, start):
+    while page := lists.page(tx, wanted, order, 1_000, start):
         found += [task for task in page if sought.fits(task)]
         if len(found) >= count or len(page) < 1_000:
             break

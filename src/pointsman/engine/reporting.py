@@ -15,9 +15,9 @@ from pointsman.errors import Refusal, Refused
 from pointsman.kernel.definition import Definition
 from pointsman.kernel.rules import Principal, says
 from pointsman.kernel.task import Task
-from pointsman.store import feed, history, machines, proposals, tasks
+from pointsman.store import feed, history, lists, machines, proposals, tasks
 from pointsman.store.database import Tx
-from pointsman.store.tasks import FIRST, Filter, Position, position
+from pointsman.store.lists import FIRST, Filter, Position, position
 from pointsman.types import Json
 
 SCANNED_AT_ONCE = 200
@@ -47,7 +47,7 @@ class Reporting(Reading):
     def _decidable(self, who: Principal, session: str | None, count: int, start: Position, tx: Tx) -> Tasks:
         decided_in = {source for item in self._published(tx) for event in item.events if event.decides for source in event.sources}
         wanted, found = Filter(states=sorted(decided_in), open=True), Tasks()
-        while page := tasks.page(tx, wanted, "updated_at", SCANNED_AT_ONCE, start):
+        while page := lists.page(tx, wanted, "updated_at", SCANNED_AT_ONCE, start):
             found += [task for task in (self.seen(tx, task, who, session) for task in page) if self._decides(tx, task)]
             if len(found) >= count or len(page) < SCANNED_AT_ONCE:
                 break
@@ -92,7 +92,7 @@ class Reporting(Reading):
         typed(("name", name, str | None))
         if name is not None and name not in self.machines:
             raise Refused(Refusal("unknown_machine", "no such machine is served here"))
-        counts = yield Read(tasks.counted)
+        counts = yield Read(lists.counted)
         return [machine_json(item, _by_version(item, counts)) for item in self.machines.values() if name in (None, item.name)]
 
     @verb
@@ -102,7 +102,7 @@ class Reporting(Reading):
 
 
 def _figures(tx: Tx) -> Figures:
-    return Figures(feed.head(tx).seq, feed.waits(tx), proposals.count_pending(tx), tasks.waiting(tx))
+    return Figures(feed.head(tx).seq, feed.waits(tx), proposals.count_pending(tx), lists.waiting(tx))
 
 
 def _by_version(definition: Definition, counts: list[tuple[str, int, str, int]]) -> dict[str, Any]:

@@ -130,6 +130,13 @@ def _faults(path: str, value: Any, kind: Any) -> list[tuple[str, str]]:
     return faults(value, path) if isinstance(value, str | int | float) else []
 
 
+def patience(wait_s: float) -> None:
+    """How long a caller would wait: seconds, none or more."""
+    typed(("wait_s", wait_s, float | int))
+    if wait_s < 0:
+        raise invalid(("wait_s", "must not be negative"))
+
+
 def page_size(limit: int | None, path: str = "limit") -> int:
     """Over the maximum clamps, below 1 is a fault."""
     typed((path, limit, int | None))

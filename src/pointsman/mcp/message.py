@@ -20,11 +20,25 @@ def unread(body: bytes) -> dict[str, Any] | None:
     try:
         sent = parse(body)
     except Refused as no:
-        return error(None, PARSE_ERROR, no.refusal)
+        return error(_id(body), PARSE_ERROR, no.refusal)
     if not isinstance(sent, dict):
         return error(None, INVALID_REQUEST, Refusal("malformed", "the message is not one JSON-RPC object"))
     found = faults(sent)
     return _unfit(sent, invalid(*found).refusal) if found else None
+
+
+def _id(body: bytes) -> Any:
+    """The id of a message that is not taken, where a plain reader finds one: whoever sent it waits for an answer to it."""
+    try:
+        sent = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return _of(sent) if isinstance(sent, dict) else None
+
+
+def _of(sent: dict[str, Any]) -> Any:
+    id = sent.get("id")
+    return id if isinstance(id, str | int) and not faults(id) else None
 
 
 def error(id: Any, code: int, no: Refusal) -> dict[str, Any]:
@@ -32,7 +46,7 @@ def error(id: Any, code: int, no: Refusal) -> dict[str, Any]:
 
 
 def _unfit(sent: dict[str, Any], no: Refusal) -> dict[str, Any]:
-    id = sent.get("id") if not faults(sent.get("id")) else None
+    id = _of(sent)
     if sent.get("method") != "tools/call":
         return error(id, INVALID_REQUEST, no)
     refused = no.as_json()

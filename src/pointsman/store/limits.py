@@ -6,7 +6,7 @@ from pointsman.kernel.case import Used
 from pointsman.kernel.definition import Limit
 from pointsman.kernel.limits import Use
 from pointsman.store.database import Tx
-from pointsman.types import Duration, Instant, minutes
+from pointsman.types import EARLIEST, Duration, Instant, minutes
 
 Kept = tuple[str, int, Use]
 """A use with the task and the version of the entry that made it."""
@@ -16,8 +16,6 @@ BATCH = 1_000
 LATE: Duration = minutes(1)
 """For how long a use is kept beyond its window: somebody may still be counting by a time that was read before it ended."""
 
-_BEFORE_ALL: Instant = -(2**63)
-
 
 def lock(tx: Tx, name: str, subject: str) -> None:
     """From here to the end of the unit nobody else decides on what is left of a limit for this subject."""
@@ -26,7 +24,7 @@ def lock(tx: Tx, name: str, subject: str) -> None:
 
 def used(tx: Tx, limit: Limit, subject: str, now: Instant, but: str | None = None) -> Used:
     """What is used of a limit. A task that has a place keeps it when somebody takes it over: its own does not count."""
-    since = _BEFORE_ALL if limit.per is None else now - limit.per
+    since = EARLIEST if limit.per is None else now - limit.per
     row = tx("uses_of_limit", name=limit.name, subject=subject, since=since, but=but if limit.per is None else None)
     return Used(*row)
 

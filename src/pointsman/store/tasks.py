@@ -1,9 +1,8 @@
 """The tasks table: the current row of each task, which folding its history must give back."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any, Literal
+from typing import Any
 
 from pointsman.errors import StoreError
 from pointsman.kernel.chain import canonical, parse
@@ -11,19 +10,14 @@ from pointsman.kernel.task import TOLD, Attempts, Lease, Task, parsed, plain
 from pointsman.store.binding import MOVED
 from pointsman.store.database import Row, Tx
 from pointsman.store.lanes import Lane
-from pointsman.types import Instant, minutes
+from pointsman.types import EARLIEST, Instant, minutes
 
-Order = Literal["created_at", "updated_at", "priority"]
 PRIORITY_STEP = minutes(1)
 """One step of priority is worth this much waiting, so a higher one goes ahead and nothing starves."""
 
 WOKEN = 500
 """How many tasks one unit puts among those that can be claimed."""
 
-Position = tuple[Instant, str]
-"""A place in an ordered list: the value it is ordered by, and the id that breaks ties."""
-
-FIRST: Position = (-(2**63), "")
 JSON_COLUMNS = ("fields", "evidence", "contributors", "decisions", "tags", "needs", "blocked_by", "attempts", "parked", "joining")
 COLUMNS = (
     "key",
@@ -150,7 +144,7 @@ class Due:
 
 def due(tx: Tx, after: Due | None, limit: int) -> list[Due]:
     """A page of the tasks whose deadline has passed, the longest due first."""
-    last = (FIRST[0], 0) if after is None else (after.deadline, after.key)
+    last = (EARLIEST, 0) if after is None else (after.deadline, after.key)
     rows = tx("tasks_due", now=tx.now, after=last[0], after_key=last[1], limit=limit)
     return [
         Due(at, key, id, machine, version, state, updated_at, parsed("tags", parse(tags)), parked)
@@ -238,71 +232,3 @@ def _advanced(moved: Moved, before: Stored, lane: int | None) -> dict[str, Any]:
     for name in _FIXED:
         del values[name]
     return {**values, "key": before.key, "lane": lane, "expected_version": before.task.version, "expected_epoch": before.task.epoch}
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which tasks a list holds. `inbox` is a name: what it owns and what waits unowned in state `initial`."""
-
-    machine: str | None = None
-    states: Sequence[str] | None = None
-    owner: str | None = None
-    open: bool = False
-    inbox: str | None = None
-    initial: str | None = None
-
-    def admits(self, task: Task, *, final: bool) -> bool:
-        """The same question as the statements ask, of a task of the past."""
-        return (
-            self.machine in (None, task.machine)
-            and (self.states is None or task.state in self.states)
-            and self.owner in (None, task.owner)
-            and not (self.open and final)
-            and (self.inbox is None or task.owner == self.inbox or (task.owner is None and task.state == self.initial))
-        )
-
-
-def position(task: Task, order: Order) -> Position:
-    return place(task) if order == "priority" else getattr(task, order), task.id
-
-
-def page(tx: Tx, wanted: Filter, order: Order, limit: int, start: Position) -> list[Task]:
-    """Up to `limit` tasks that follow `start` in this order, ties by id: the first of several lists, each of which an
-    index holds in this order, so that the cost does not grow with the board."""
-    common = {"after": start[0], "after_id": start[1], "machine": wanted.machine, "inbox": wanted.inbox, "limit": limit}
-    rows = {row[0]: row for statement, chosen in _lists(tx, wanted, order) for row in tx(statement, **common, **chosen)}
-    first = sorted(rows.values(), key=_RANK[order])[:limit]
-    return [stored(row, tx.now).task for row in first]
-
-
-def _lists(tx: Tx, wanted: Filter, order: Order) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The statements that hold the list together: one for each state, or the owner's open tasks."""
-    states = wanted.states
-    if states is None and wanted.open and (owner := wanted.owner or wanted.inbox):
-        yield "list_owned", {"owner": owner, "order": order}
-        states = (wanted.initial,) if wanted.inbox and wanted.initial and not wanted.owner else ()
-    for state in _states(tx) if states is None else states:
-        for final in (0,) if wanted.open else (0, 1):
-            yield f"list_by_{order}", {"state": state, "final": final, "owner": wanted.owner, "initial": wanted.initial}
-
-
-def _states(tx: Tx) -> list[str]:
-    return [row[0] for row in tx("states")]
-
-
-_ID, _CREATED, _UPDATED, _PRIORITY, _RUN = (COLUMNS.index(name) for name in ("id", "created_at", "updated_at", "priority", "run_at"))
-_RANK: Mapping[Order, Callable[[Row], Position]] = {
-    "created_at": itemgetter(_CREATED, _ID),
-    "updated_at": itemgetter(_UPDATED, _ID),
-    "priority": lambda row: ((row[_CREATED] if row[_RUN] is None else row[_RUN]) - row[_PRIORITY] * PRIORITY_STEP, row[_ID]),
-}
-
-
-def counted(tx: Tx) -> list[tuple[str, int, str, int]]:
-    """(machine, version, state, count) of all tasks. Reads every row."""
-    return tx("count_tasks")
-
-
-def waiting(tx: Tx) -> list[tuple[str, str, int]]:
-    """(machine, state, count) of the open tasks that nobody owns. Reads an index."""
-    return tx("count_waiting")

@@ -12,7 +12,7 @@ from pointsman.http.v1 import reply as replies
 from pointsman.http.v1.operation import Asked
 from pointsman.http.v1.parameter import WAIT_S
 from pointsman.kernel.task import Task
-from pointsman.store.tasks import Position, position
+from pointsman.store.lists import Position, position
 
 TASKS = "/v1/tasks"
 APPROVALS = "/v1/approvals"
