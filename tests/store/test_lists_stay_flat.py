@@ -92,7 +92,7 @@ def _scans(connection: apsw.Connection, statement: Statement) -> list[str]:
 
 
 CLAIMING = (
-    "some_can_wake",
+    "next_wake",
     "wake",
     "wake_at_last",
     "lanes_with_work",

@@ -37,12 +37,51 @@ def journeys(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return made
 
 
-def test_a_transition_takes_two_journeys_and_one_for_the_holds(postgres: PostgresServer, journeys: list[int]) -> None:
+def test_a_transition_takes_two_journeys(postgres: PostgresServer, journeys: list[int]) -> None:
     with Pointsman(postgres.empty()) as pm:
         task = support.drafting(pm)
         journeys.clear()
         pm.propose(task.id, "start_draft", by=support.OWNER, epoch=task.epoch)
-        assert journeys == [3, 1, 5], "BEGIN, the locked row, the time; holds; the row, the entry, its payload, the key, COMMIT"
+        assert journeys == [4, 5], "BEGIN, the locked row, the time, holds; the row, the entry, its payload, the key, COMMIT"
+
+
+def test_the_next_claim_takes_three_journeys(postgres: PostgresServer, journeys: list[int]) -> None:
+    with Pointsman(postgres.empty()) as pm:
+        pm.create_many("tasks", [{"title": "Notes", "brief": "Say what changed"}] * 2, by=support.OWNER)
+        assert pm.claim("tasks", by=support.OWNER), "the first one also reads which versions there are"
+        journeys.clear()
+        assert pm.claim("tasks", by=support.OWNER)
+        assert journeys == [6, 1, 5], "BEGIN, the time, who wakes, versions, lanes, holds; the locked row; what is written, COMMIT"
+
+
+def test_what_is_said_to_come_next_is_read_behind_the_time(notes: Postgres, journeys: list[int]) -> None:
+    """A statement that is answered before the time was asked for does not take it along."""
+
+    def unit(tx: Tx) -> list[tuple[str]]:
+        tx.ahead("notes")
+        tx("find_note", text="a")
+        tx("put_note", id=1, text="a")
+        assert tx.now
+        return tx("notes")
+
+    assert notes.run(unit) == [("a",)]
+    assert journeys == [2, 3, 1], "BEGIN, a note; another, the time, all notes; COMMIT"
+
+
+def test_what_was_read_ahead_is_read_anew_behind_a_wait(notes: Postgres) -> None:
+    """Whoever was waited for may have changed it."""
+    notes.run(lambda tx: tx("put_note", id=1, text="a"))
+
+    def unit(tx: Tx) -> list[list[tuple[str]]]:
+        tx.ahead("notes")
+        assert tx.now
+        before = tx("notes")
+        notes.submit(lambda other: other("put_note", id=2, text="b")).result(10)
+        same = tx("notes")
+        tx("hold_note", id=1)
+        return [before, same, tx("notes")]
+
+    assert notes.run(unit) == [[("a",)], [("a",)], [("a",), ("b",)]]
 
 
 def test_a_refusal_sends_nothing_that_is_not_needed(notes: Postgres, journeys: list[int]) -> None:

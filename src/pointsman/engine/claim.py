@@ -25,7 +25,7 @@ from pointsman.kernel.case import Case, Proposal
 from pointsman.kernel.decide import Accept, NeedChecks, Refuse
 from pointsman.kernel.lease import acquiring
 from pointsman.kernel.rules import mentions
-from pointsman.store import tasks
+from pointsman.store import holds, tasks
 from pointsman.store.database import Tx
 from pointsman.store.hints import of_queue
 from pointsman.store.tasks import Stored, place
@@ -63,6 +63,7 @@ def claim(deciding: Deciding, wanted: Wanted, proposal: Proposal, tx: Tx, look: 
     if done := deciding.repeated(tx, look):
         return done
     assert wanted.task is not None, "who names no task asks `claim_next`"
+    holds.ahead(tx)
     found = find(tx, wanted.task)
     if found.task.machine != wanted.machine:
         raise Refused(Refusal("unknown_task", f"no task of machine {wanted.machine} has this id", task=found.task.id))
@@ -120,6 +121,10 @@ class _Asked:
 
 def _looked(asked: _Asked, tx: Tx, at: At) -> list[Done] | At | None:
     on, deciding, wanted = at if isinstance(at, Onward) else Onward(at), asked.deciding, asked.wanted
+    if on.look is not Look.LAST:
+        tasks.wake_ahead(tx, wanted.machine)
+        line.ahead(deciding.registry, tx, wanted)
+        holds.ahead(tx)
     if at is Look.FIRST and tasks.can_wake(tx, wanted.machine):
         return Look.WOKEN
     waiting = on.look is Look.LAST

@@ -44,6 +44,12 @@ class Looking:
     barred: set[int] = field(default_factory=set[int])
 
 
+def ahead(registry: Registry, tx: Tx, wanted: Wanted) -> None:
+    """`lanes_for` is asked next."""
+    for definition in registry.expected(tx, wanted.machine):
+        lanes.ahead(tx, definition)
+
+
 def lanes_for(registry: Registry, tx: Tx, wanted: Wanted) -> Line:
     """The lanes in which a task waits that suits, over the versions that can be served here: unowned in the initial state,
     or lapsed on the way back there; or either in the states that were asked for."""

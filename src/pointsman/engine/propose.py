@@ -13,6 +13,7 @@ from pointsman.kernel.case import Proposal
 from pointsman.kernel.decide import Accept, NeedChecks, Refuse
 from pointsman.kernel.task import Dependency, Task
 from pointsman.kernel.terms import Terms
+from pointsman.store import holds
 from pointsman.store.database import Tx
 from pointsman.store.tasks import Stored
 from pointsman.types import uuid7
@@ -50,6 +51,7 @@ def _under(deciding: Deciding, tx: Tx, parent: Stored, owner: Proposal, made: Ta
 
 def propose(deciding: Deciding, task_id: str, proposal: Proposal, tx: Tx, look: bool) -> Done | Pending:
     """Decide on one task. When checks must run first, the proposal is made durable instead."""
+    holds.ahead(tx)
     found = find(tx, task_id)
     case = case_of(deciding.registry, tx, found, proposal)
     if earlier := deciding.replayed(tx, look) or pending.requested(tx, deciding, look):

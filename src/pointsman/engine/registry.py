@@ -81,6 +81,14 @@ class Registry:
                 if row.name == name and (name, row.version) not in self._bound:
                     self._remember(row.definition)
             self._complete[name] = newest[0]
+        return self._whole(name)
+
+    def expected(self, tx: Tx, name: str) -> list[Definition]:
+        """What `servable`, which is asked next, will answer unless a version was published since."""
+        machines.ahead(tx, name)
+        return self._whole(name)
+
+    def _whole(self, name: str) -> list[Definition]:
         own = (bound for (machine, _), bound in list(self._bound.items()) if machine == name and not bound.missing)
         return sorted((bound.definition for bound in own), key=lambda definition: definition.version)
 

@@ -35,6 +35,12 @@ class Tx(Protocol):
         """What the unit has changed; told to those who wait for it, once it is committed."""
         ...
 
+    def ahead(self, statement: str, /, **parameters: Any) -> None:
+        """Say that a reading statement will be run next, on what this unit does not change itself. A server that is a journey
+        away is asked together with the next statement that is answered, behind it; until the unit may have had to wait for
+        others, that answer stands."""
+        ...
+
     def __call__(self, statement: str, /, **parameters: Any) -> Any:
         """Run a named statement. Its shape says what comes back: `:none` and `:sure` None, `:one` a row (its absence is a
         LookupError), `:one?` a row or None, `:many` a list of rows. Where a `:sure` statement finds nothing, the whole unit

@@ -58,9 +58,15 @@ def find(tx: Tx, hold_id: str) -> Hold | None:
     return None if row is None else _read(row).hold
 
 
+def ahead(tx: Tx) -> None:
+    """Whoever is about to lock a task will ask for the holds next."""
+    tx.ahead("holds_in_use", always=ALWAYS)
+
+
 def in_use(tx: Tx) -> tuple[Hold, ...]:
-    """The holds that may bear on a decision now, in the order in which they are locked."""
-    return tuple(sorted((_read(row).hold for row in tx("holds_in_use", now=tx.now)), key=lambda hold: hold.id))
+    """The holds that may bear on a decision, in the order in which they are locked. Whoever places one waits for whoever has
+    read the clock, so from then on there is no other in this unit."""
+    return tuple(_read(row).hold for row in tx("holds_in_use", always=ALWAYS))
 
 
 def lift(tx: Tx, hold: Hold, by: str, at: Instant) -> Hold | None:

@@ -42,6 +42,11 @@ def text(definition: Definition, before: Task | None, after: Task) -> str | None
     return None if found == limits.lane(definition, before) else found
 
 
+def ahead(tx: Tx, definition: Definition) -> None:
+    """`with_work` is asked next."""
+    tx.ahead("lanes_with_work", machine=definition.name, machine_version=definition.version)
+
+
 def with_work(tx: Tx, definition: Definition) -> list[Lane]:
     """Every lane of a machine version in which some task can be claimed, the first in line first."""
     rows = tx("lanes_with_work", machine=definition.name, machine_version=definition.version)

@@ -51,6 +51,11 @@ def find(tx: Tx, name: str, version: int) -> Published | None:
     return _read(tx("find_machine", name=name, version=version))
 
 
+def ahead(tx: Tx, name: str) -> None:
+    """`newest` is asked next."""
+    tx.ahead("newest_machine", name=name)
+
+
 def newest(tx: Tx, name: str) -> tuple[int, str] | None:
     """The highest published version of a name and its digest, None when there is none."""
     return tx("newest_machine", name=name)

@@ -26,6 +26,9 @@ class Transaction:
         self.news: set[Topic] = set()
         self.now: Instant = 0
 
+    def ahead(self, statement: str, /, **parameters: Any) -> None:
+        """No journey, nothing to save."""
+
     def __call__(self, statement: str, /, **parameters: Any) -> Any:
         found = self._statements[statement]
         if len(parameters) != len(found.parameters) or not PLAIN.issuperset(map(type, parameters.values())):

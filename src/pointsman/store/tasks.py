@@ -107,9 +107,15 @@ def find_all(tx: Tx, task_ids: Collection[str]) -> dict[str, Stored]:
     return {row[1]: stored(row, tx.now) for row in tx("find_tasks", ids=canonical(sorted(task_ids)))}
 
 
+def wake_ahead(tx: Tx, machine: str) -> None:
+    """`can_wake` is asked next."""
+    tx.ahead("next_wake", machine=machine)
+
+
 def can_wake(tx: Tx, machine: str) -> bool:
     """Whether `wake` has work."""
-    return bool(tx("some_can_wake", machine=machine, now=tx.now)[0])
+    now, found = tx.now, tx("next_wake", machine=machine)
+    return found is not None and found[0] <= now
 
 
 def wake(tx: Tx, machine: str, *, waiting: bool = False) -> int:

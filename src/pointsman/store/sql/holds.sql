@@ -17,8 +17,8 @@ WHERE id = :id
 -- The holds that may bear on a decision: in force, to come, or ended while something of their backlog is left. Usually none.
 SELECT id, machine, event, state, tag, reason, begins, until, release_per_s, placed_by, placed_at, lifted_by, lifted_at, next_at, hash, read_until
 FROM holds
-WHERE read_until > :now
-ORDER BY read_until, id;
+WHERE read_until = :always
+ORDER BY id;
 
 -- name: lift_hold :one?
 -- End a hold, unless somebody has.

@@ -20,11 +20,13 @@ WHERE id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS json))))
 ORDER BY id
 /*lock*/;
 
--- name: some_can_wake :one
--- Whether time has made a task claimable that nobody has put among those that can be claimed yet.
-SELECT EXISTS (
-    SELECT 1 FROM tasks WHERE ready = 0 AND machine = :machine AND wake_at <= :now
-) AS some;
+-- name: next_wake :one?
+-- When time makes the next task claimable, or has, and nobody has put it among those that can be claimed yet.
+SELECT wake_at
+FROM tasks
+WHERE ready = 0 AND machine = :machine AND wake_at IS NOT NULL
+ORDER BY wake_at
+LIMIT 1;
 
 -- name: wake :many
 -- Put tasks that time has made claimable among those that can be claimed. One that somebody is deciding on is passed over.
