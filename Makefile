@@ -3,6 +3,7 @@
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 BIN := .venv/bin
+SHARED := -n auto --maxprocesses 4 --dist worksteal
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev demo test check format bench bench-peers faults agents docs docs-check plant clean
 
@@ -21,8 +22,8 @@ setup-dev: .venv/.dev  ## the same with the development tools
 demo: setup  ## set up, then the main job end to end on SQLite, told step by step
 	@$(BIN)/pointsman demo
 
-test: setup-dev  ## set up, check, then all tests; red when either is
-	@$(MAKE) --no-print-directory check; checked=$$?; $(BIN)/python -m pytest && exit $$checked
+test: setup-dev  ## set up, check, then all tests, a share on each processor; red when either is
+	@$(MAKE) --no-print-directory check; checked=$$?; $(BIN)/python -m pytest $(SHARED) && exit $$checked
 
 check: setup-dev  ## format, lint, types, layers
 	@$(BIN)/ruff format --check --quiet . || { echo 'run: make format'; exit 1; }

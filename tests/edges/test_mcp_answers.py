@@ -160,7 +160,7 @@ def test_a_long_list_is_read_on_as_its_json(tmp_path: Path) -> None:
     lines = [f"line {n}" for n in range(5_000)]
     with Pointsman(f"sqlite:///{tmp_path}/a.db", [Articles]) as pm:
         call = calling(pm)
-        made = call("create_task", title="A", epoch=3, lines=lines)
+        made = call("create_task", title="A", field_epoch=3, lines=lines)
         assert size(made) <= LIMIT
         text, offset = "", 0
         while True:
@@ -232,7 +232,7 @@ def test_several_machines_at_one_desk(tmp_path: Path) -> None:
         call = calling(pm, holds=True)
         assert call("create_task", title="A")["code"] == "invalid"
         assert call("create_task", machine="articles", title="A")["failed"][0]["path"] == "fields.epoch"
-        made = call("create_task", machine="articles", title="A", epoch=3)
+        made = call("create_task", machine="articles", title="A", field_epoch=3)
         assert made["fields"]["epoch"] == 3
         call("claim_task", machine="articles")
         assert call("articles_request_approval", task_id=made["id"], draft=GOOD)["recorded"] is True

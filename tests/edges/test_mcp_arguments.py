@@ -108,5 +108,5 @@ def test_every_fault_is_told_with_its_path_and_without_the_input(pm: Pointsman) 
 def test_what_a_field_admits_is_judged_before_the_engine_is_asked(tmp_path: Path) -> None:
     tool = toolbox({"articles": Articles.definition}, Seating(named=True, holds=True))["create_task"]
     with pytest.raises(Exception, match="lines"):
-        read(tool, {"title": "A", "epoch": 1, "lines": [1]})
-    assert read(tool, {"title": "A", "epoch": 1, "lines": None}) == {"title": "A", "epoch": 1}
+        read(tool, {"title": "A", "field_epoch": 1, "lines": [1]})
+    assert read(tool, {"title": "A", "field_epoch": 1, "lines": None}) == {"title": "A", "field_epoch": 1}

@@ -111,6 +111,20 @@ def test_a_claimer_may_ask_for_tags_and_states(pm: Pointsman) -> None:
     assert _order(pm, states=["waiting", "rest"]) == [blue.id], "what somebody owns without a lease is not given away"
 
 
+def test_a_state_that_no_version_has_is_said_so(pm: Pointsman) -> None:
+    """Nothing would ever wait there, and its claimer would wait for ever."""
+    pm.create("queue", {}, by="ann")
+    for claim in (
+        lambda states: pm.claim("queue", by="bob", states=states),
+        lambda states: pm.claim_many("queue", 2, by="bob", states=states),
+    ):
+        with pytest.raises(Refused) as refused:
+            claim(["waiting", "nope", "rest", ""])
+        assert (refused.value.code, [fault["path"] for fault in refused.value.failed]) == ("invalid", ["states[1]", "states[3]"])
+        with pytest.raises(Refused, match="wrong type"):
+            claim([["waiting"]])
+
+
 def test_what_a_guard_keeps_back_is_passed_over(pm: Pointsman) -> None:
     closed = [_add(pm, open=False, priority=9) for _ in range(3)]
     opened = _add(pm)

@@ -159,6 +159,7 @@ def test_over_mcp(replaced: Replaced, served: Served) -> None:
         "propose": [{"event": event} for event in EVENTS],
         "renew_lease": [{}, {"lease_s": 60}],
         "release_task": [{}, {"reason": "late"}],
+        "create_task": [{"machine": "jobs"}],
     }
 
     async def ask() -> None:
@@ -168,7 +169,8 @@ def test_over_mcp(replaced: Replaced, served: Served) -> None:
             for tool, arguments in calls.items():
                 for given in arguments:
                     for session in ({"session": task.session}, {}):
-                        no = await spoken.refused(tool, task_id=task.id, epoch=task.epoch, **session, **given)
+                        mine = {"parent" if tool == "create_task" else "task_id": task.id, "epoch": task.epoch}
+                        no = await spoken.refused(tool, **mine, **session, **given)
                         assert (no["code"], no["recorded"]) == ("lease_lost", False), tool
 
     asyncio.run(ask())

@@ -6,6 +6,7 @@ from heapq import heapify, heappop, heappush
 
 from pointsman.engine import holding
 from pointsman.engine.registry import Registry
+from pointsman.errors import invalid
 from pointsman.kernel.definition import Definition
 from pointsman.kernel.lease import queued
 from pointsman.kernel.limits import full
@@ -52,13 +53,12 @@ def ahead(registry: Registry, tx: Tx, wanted: Wanted) -> None:
 
 def lanes_for(registry: Registry, tx: Tx, wanted: Wanted) -> Line:
     """The lanes in which a task waits that suits, over the versions that can be served here: unowned in the initial state,
-    or lapsed on the way back there; or either in the states that were asked for."""
-    return [
-        (lane, definition)
-        for definition in registry.servable(tx, wanted.machine)
-        for lane in lanes.with_work(tx, definition)
-        if _suits(wanted, definition, lane)
-    ]
+    or lapsed on the way back there; or either in the states that were asked for, which some version must have."""
+    versions = registry.servable(tx, wanted.machine)
+    there = {name for definition in versions for name in definition.state}
+    if strange := [index for index, name in enumerate(wanted.states or ()) if name not in there]:
+        raise invalid(*((f"states[{index}]", "no version of this machine that is served here has such a state") for index in strange))
+    return [(lane, definition) for definition in versions for lane in lanes.with_work(tx, definition) if _suits(wanted, definition, lane)]
 
 
 def _suits(wanted: Wanted, definition: Definition, lane: Lane) -> bool:

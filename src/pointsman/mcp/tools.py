@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pointsman.engine.terms import LARGEST_PRIORITY
+from pointsman.engine.terms import FATES, LARGEST_PRIORITY
 from pointsman.kernel.definition import Definition, Event, Schema
 from pointsman.kernel.faults import SERVER_TOOLS
+from pointsman.kernel.graph import MOST_UPSTREAMS
 from pointsman.kernel.ingest import KEY_LENGTH
 from pointsman.kernel.rules import Principal, Rule, admits
 from pointsman.mcp import arguments, shape, words
@@ -119,6 +120,10 @@ def _create(machines: Mapping[str, Definition], seating: Seating) -> Tool:
         "dedupe_key": optional(
             shape.NAME, "A name for this piece of work: a task that is there under it is answered in place of a new one."
         ),
+        "blocked_by": optional({"type": "array", "items": shape.ID, "maxItems": MOST_UPSTREAMS}, "Tasks to wait for, by their ids."),
+        "on_failure": optional(one_of(FATES), "What the failing of one of those means for this task: it waits on, as if not said."),
+        "parent": optional(shape.ID, "The task of yours that this one is a part of."),
+        **arguments.held(seating, required=False),
         "idempotency_key": arguments.KEY,
         **arguments.named_by(seating, required=True),
     }

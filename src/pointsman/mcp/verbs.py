@@ -79,6 +79,7 @@ async def _proposal(asked: Asked) -> Content:
 
 
 async def _create(asked: Asked) -> Content:
+    parent, fate = asked.args.get("parent"), asked.args.get("on_failure", "block")
     task = await asked.board.aio.create(
         _machine(asked),
         asked.fields,
@@ -88,6 +89,10 @@ async def _create(asked: Asked) -> Content:
         needs=asked.args.get("needs"),
         run_at=asked.args.get("run_at"),
         dedupe_key=asked.args.get("dedupe_key"),
+        blocked_by=[{"task": task, "on_failure": fate} for task in asked.args.get("blocked_by", ())],
+        parent=parent,
+        epoch=None if parent is None else asked.epoch(parent),
+        session=asked.session,
         idempotency_key=asked.args.get("idempotency_key"),
     )
     return asked.moved(task)
