@@ -7,7 +7,22 @@ from pointsman.errors import DefinitionError, Refused, StoreError
 from pointsman.kernel.annotations import NonBlank
 from pointsman.kernel.authoring import Machine
 from pointsman.kernel.definition import Retry
-from pointsman.kernel.marks import Event, Limit, Schedule, State, always, check, computed, field, guard, judge, note, optional, result
+from pointsman.kernel.marks import (
+    Effect,
+    Event,
+    Limit,
+    Schedule,
+    State,
+    always,
+    check,
+    computed,
+    field,
+    guard,
+    judge,
+    note,
+    optional,
+    result,
+)
 from pointsman.kernel.rules import Principal, contributor, owner, person, role
 from pointsman.kernel.task import Task
 from pointsman.kernel.verdict import Verdict
@@ -17,6 +32,7 @@ from pointsman.worker.worker import Outcome, Work, Worker
 __all__ = [
     "DefinitionError",
     "Door",
+    "Effect",
     "Event",
     "Limit",
     "Machine",

@@ -89,6 +89,7 @@ def cancel(
         output.as_json(report.as_json())
     else:
         output.line(f"cancelled: {views.summary(report.task)}")
+        views.happened(report.report)
 
 
 def unpark(

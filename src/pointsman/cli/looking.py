@@ -9,9 +9,10 @@ import typer
 from pointsman.app import opened
 from pointsman.cli import options, output, paging, views
 from pointsman.config import Config, settings
+from pointsman.engine.brief import in_words
 from pointsman.engine.pointsman import Pointsman
 from pointsman.engine.queries import Entry
-from pointsman.engine.views import task_json
+from pointsman.engine.views import resumed_json, task_json
 from pointsman.errors import FAILED, Refusal, Refused, invalid, refusal_from
 from pointsman.kernel.task import Task
 
@@ -163,3 +164,20 @@ def _waited(config: Config, task: Task, *, there: bool) -> None:
         output.line(f"{'now' if there else 'still waiting'}: {views.summary(task)}")
     if not there:
         raise typer.Exit(FAILED)
+
+
+def resume(
+    id: options.TaskId,
+    name: options.As = None,
+    db: options.Db = None,
+    work: options.Work = None,
+    json: options.Json = None,
+) -> None:
+    """Show how far a task is: operations that are finished, in doubt and to be done, the last checkpoint, notes and deadlines."""
+    config = settings(db=db, work=work, json=json, **{"as": name})
+    with opened(config, publish=False) as pm:
+        found = pm.resume(id, by=config.name)
+    if config.json:
+        output.as_json(resumed_json(found))
+    else:
+        output.line(in_words(found))

@@ -195,4 +195,5 @@ app.command("unpark", short_help="Put a parked task back into work.")(holding.un
 app.command("list", short_help="List tasks as they are or were.")(looking.list_)
 app.command("show", short_help="Show a task in full, and what can happen next.")(looking.show)
 app.command("history", short_help="Show who did what and when.")(looking.history)
+app.command("resume", short_help="Show how far a task is, to go on with it.")(looking.resume)
 app.command("wait", short_help="Wait until a task moves or a proposal is settled.")(looking.wait)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pointsman.cli import output
 from pointsman.engine.queries import Entry
 from pointsman.kernel.definition import Definition, Event
+from pointsman.kernel.operation import Happened
 from pointsman.kernel.rules import says
 from pointsman.kernel.task import Task, Waiting
 from pointsman.types import Instant, iso
@@ -136,3 +137,13 @@ def _note(entry: Entry) -> str:
 def when(at: Instant) -> str:
     """To the second: the exact time is in the JSON."""
     return iso(at)[:19].replace("T", " ") + "Z"
+
+
+def happened(report: Happened) -> None:
+    """What a cancelled task had done already; nothing where it had done nothing."""
+    can = {item.id: "can be undone" for item in report.undoable} | {item.id: "cannot be undone" for item in report.not_undoable}
+    rows = [(item.name, "happened", can.get(item.id, ""), item.id) for item in report.happened]
+    rows += [(item.name, "in doubt", "", item.id) for item in report.in_doubt]
+    if rows:
+        output.line()
+        output.table(("operation", "", "", "id"), rows)

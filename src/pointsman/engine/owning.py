@@ -3,11 +3,11 @@ good, put it back."""
 
 from functools import partial
 
-from pointsman.engine import leases
+from pointsman.engine import leases, operations
 from pointsman.engine.claiming import held_for
 from pointsman.engine.proposing import Proposing
 from pointsman.engine.queries import Cancelled
-from pointsman.engine.steps import Steps, Write, durable, verb
+from pointsman.engine.steps import Read, Steps, Write, durable, verb
 from pointsman.engine.view import By, Id, task_named, typed
 from pointsman.errors import invalid
 from pointsman.kernel.case import Proposal
@@ -69,8 +69,7 @@ class Owning(Proposing):
         """Take no further step of a task, and say what has happened already; for its owner, or role operator.
 
         It moves to the state that its machine has for what is cancelled; with `cascade` its open children are cancelled
-        too. Tasks that wait for it go by the fate they were given. Operations are not there yet, so nothing is listed
-        beside the task."""
+        too. Tasks that wait for it go by the fate they were given."""
         typed(("cascade", cascade, bool), ("expect_version", expect_version, int | None), ("epoch", epoch, int | None))
         _because(reason)
         wanted = task_named(id)
@@ -78,7 +77,8 @@ class Owning(Proposing):
         deciding = self.deciding(by, session, idempotency_key, asked | {"epoch": epoch, "session": session})
         claim = Proposal("cancel", {}, deciding.call.by, self.door.strict, session, epoch)
         unit = partial(leases.cancel, deciding, wanted, claim, reason, expect_version, cascade)
-        return Cancelled((yield from self._told(deciding, "cancel", durable(unit))))
+        task = yield from self._told(deciding, "cancel", durable(unit))
+        return Cancelled(task, (yield Read(partial(operations.happened, self.engine.registry, task))))
 
     @verb
     def unpark(self, id: Id, *, by: By, reason: str, expect_version: int | None = None, idempotency_key: str | None = None) -> Steps[Task]:

@@ -13,6 +13,7 @@ from pointsman.engine.chance import uptime as machine_uptime
 from pointsman.engine.door import Door
 from pointsman.engine.duties import Duties
 from pointsman.engine.judges import Judges, by_model
+from pointsman.engine.ledger import Ledger
 from pointsman.engine.moving import Arrived
 from pointsman.engine.operating import Operating, of_rate
 from pointsman.engine.owning import Owning
@@ -40,7 +41,7 @@ def unheard(*_: object) -> None:
     """Nobody listens to how far it has come."""
 
 
-class Verbs(Batching, Owning, Reporting, Operating):
+class Verbs(Batching, Owning, Ledger, Reporting, Operating):
     """Every verb."""
 
 

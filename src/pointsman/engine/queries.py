@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pointsman.engine.views import task_json
+from pointsman.engine.operations import Shown
+from pointsman.engine.views import operation_json, task_json
+from pointsman.kernel.operation import Happened, Operation
 from pointsman.kernel.task import Task
 from pointsman.store.history import Recorded
 from pointsman.store.proposals import Kept
@@ -85,17 +87,17 @@ def entry(recorded: Recorded) -> Entry:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """A cancelled task, and which of its operations happened, are in doubt, can be undone and cannot."""
+    """A cancelled task, and what it had done already."""
 
     task: Task
-    happened: Sequence[str] = ()
-    in_doubt: Sequence[str] = ()
-    undoable: Sequence[str] = ()
-    not_undoable: Sequence[str] = ()
+    report: Happened
 
     def as_json(self) -> dict[str, Json]:
-        names = ("happened", "in_doubt", "undoable", "not_undoable")
-        return {"task": task_json(self.task), **{name: list(getattr(self, name)) for name in names}}
+        found: dict[str, Json] = {"task": task_json(self.task)}
+        for name in Happened.__slots__:
+            every: Sequence[Operation] = getattr(self.report, name)
+            found[name] = [operation_json(Shown(item, "in_doubt" if item.status == "started" else item.status)) for item in every]
+        return found
 
 
 @dataclass(frozen=True, slots=True)

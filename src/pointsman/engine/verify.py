@@ -14,8 +14,10 @@ from pointsman.kernel import limits
 from pointsman.kernel.chain import GENESIS
 from pointsman.kernel.graph import EFFECTS, standing
 from pointsman.kernel.limits import Use
+from pointsman.kernel.operation import as_json
 from pointsman.kernel.task import Task
 from pointsman.store import (
+    checkpoints,
     feed,
     graph,
     history,
@@ -23,6 +25,7 @@ from pointsman.store import (
     judgements,
     lanes,
     machines,
+    operations,
     proposals,
     pruning,
     requests,
@@ -90,18 +93,30 @@ def _task(tx: Tx, row: Row) -> tuple[int, Broken | None]:
     kept = snapshots.of_task(tx, row[0])
     if pruned := pruning.of_task(tx, row[0]):
         return len(entries), _without_payloads(tx, row, entries, pruned, kept)
-    task, head = None, GENESIS
+    task, head, told = None, GENESIS, dict[str, tuple[int, Any]]()
     for version, entry in enumerate(entries, 1):
         if what := history.broken(entry, head, version):
             return len(entries), Broken(what, task_id, version)
         task, head = step(task, entry), entry.hash
         if what := _unlike(entry, task, kept):
             return len(entries), Broken(what, task_id, version)
+        if said := (entry.payload or {}).get("operation"):
+            told[said["id"]] = version, said
     if task is None:
         return 0, Broken("a task without history", task_id)
     if kept:
         return len(entries), Broken("a stray snapshot stands in the store", task_id, min(kept))
-    return len(entries), _live(tx, row, task, head)
+    return len(entries), _ledger(tx, task, told) or _live(tx, row, task, head)
+
+
+def _ledger(tx: Tx, task: Task, told: Mapping[str, tuple[int, Any]]) -> Broken | None:
+    """A task's operations are those of its history, each as its last entry says."""
+    there = {kept.operation.id: (kept.version, as_json(kept.operation)) for kept in operations.every(tx, task.id)}
+    for operation in sorted(there.keys() | told.keys()):
+        if there.get(operation) != told.get(operation):
+            version = told.get(operation, there.get(operation, (task.version, None)))[0]
+            return Broken(f"the operation {operation} is not what history says", task.id, version)
+    return None
 
 
 def _without_payloads(tx: Tx, row: Row, entries: list[Recorded], pruned: Pruned, kept: dict[int, str]) -> Broken | None:
@@ -185,7 +200,7 @@ def _beyond(tx: Tx, head: Mapping[str, Any]) -> list[Broken]:
 
 
 def _outside_tasks(tx: Tx) -> list[Broken]:
-    of_tasks = (_machines, _strays, _dependencies, _prunings, _requests, _feed, _proposals, _judgements)
+    of_tasks = (_machines, _strays, _dependencies, _prunings, _requests, _feed, _proposals, _judgements, _operations, _checkpoints)
     of_the_board = (_holds, _schedules, _lanes, _uses)
     return [fault for look in (*of_tasks, *of_the_board) for fault in _looked(tx, look)]
 
@@ -245,6 +260,20 @@ def _judgements(tx: Tx) -> Iterator[Broken]:
     while page := judgements.after(tx, last, PAGE):
         yield from (Broken(f"the judgement of {row.check} was altered", row.task) for row in page if not row.sound)
         last = page[-1]
+
+
+def _operations(tx: Tx) -> Iterator[Broken]:
+    last = ""
+    while page := operations.after(tx, last, PAGE):
+        yield from (Broken(f"the operation {row.operation.id} was altered", row.operation.task) for row in page if not row.sound)
+        last = page[-1].operation.id
+
+
+def _checkpoints(tx: Tx) -> Iterator[Broken]:
+    last = 0
+    while page := checkpoints.altered(tx, last, PAGE):
+        yield from (Broken("its checkpoint was altered", task) for _, task, wrong in page if wrong)
+        last = page[-1][0]
 
 
 def _holds(tx: Tx) -> Iterator[Broken]:

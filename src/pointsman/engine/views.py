@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from pointsman.engine.operations import Resumed, Shown
 from pointsman.errors import Fault
 from pointsman.kernel import forms
 from pointsman.kernel.cautions import cautions
@@ -9,7 +10,10 @@ from pointsman.kernel.chain import digest
 from pointsman.kernel.definition import Definition, export
 from pointsman.kernel.draw import mermaid
 from pointsman.kernel.hold import Hold
+from pointsman.kernel.operation import Pending
 from pointsman.kernel.task import Decided, Evidence, Task, Waiting, plain
+from pointsman.store.checkpoints import Checkpoint
+from pointsman.store.operations import Testimony
 from pointsman.types import Json, iso
 
 _PLAIN = ("id", "machine", "machine_version", "state", "version", "revision", "digest", "owner", "session", "epoch", "priority")
@@ -83,6 +87,53 @@ def hold_json(hold: Hold) -> dict[str, Json]:
         "placed": {"by": hold.placed_by, "at": iso(hold.placed_at)},
         "lifted": None if hold.lifted_at is None else {"by": hold.lifted_by, "at": iso(hold.lifted_at)},
     }
+
+
+def operation_json(shown: Shown) -> dict[str, Json]:
+    """An operation as it stands; `testimony` is what somebody said of it who did not own the task any more."""
+    item = shown.operation
+    settled: Json = None if item.settled_at is None else {"by": item.settled_by, "at": iso(item.settled_at), "note": item.note}
+    return {
+        **{name: getattr(item, name) for name in ("id", "task", "name", "kind", "effect", "request")},
+        "status": shown.standing,
+        "result": item.result,
+        **{name: getattr(item, name) for name in ("epoch", "attempt", "compensates")},
+        "begun": {"by": item.begun_by, "at": iso(item.begun_at)},
+        "deadline": iso(item.deadline),
+        "settles_at": iso(item.settles_at),
+        "settled": settled,
+        "testimony": [_testimony(said) for said in shown.testimony],
+    }
+
+
+def _testimony(said: Testimony) -> dict[str, Json]:
+    return {**{name: getattr(said, name) for name in ("by", "epoch", "status", "result", "note")}, "at": iso(said.at)}
+
+
+def checkpoint_json(kept: Checkpoint) -> dict[str, Json]:
+    """What its writer is answered: where it stands, without what it holds."""
+    return {"number": kept.number, "version": kept.version, "epoch": kept.epoch, "at": iso(kept.at)}
+
+
+def resumed_json(found: Resumed) -> dict[str, Json]:
+    task, last = found.task, found.checkpoint
+    return {
+        **{name: getattr(task, name) for name in ("state", "version", "epoch")},
+        "task": task.id,
+        "allowed": list(task.allowed),
+        "operations": {
+            "finished": [operation_json(Shown(item, item.status)) for item in found.finished],
+            "in_doubt": [operation_json(Shown(item, standing)) for item, standing in found.in_doubt],
+            "pending": [plain_pending(item) for item in found.pending],
+        },
+        "checkpoint": None if last is None else {**checkpoint_json(last), "data": last.data, "progress": last.progress},
+        "notes": dict(found.notes),
+        "deadlines": {name: iso(at) for name, at in found.deadlines.items()},
+    }
+
+
+def plain_pending(item: Pending) -> dict[str, Json]:
+    return {"name": item.name, "kind": item.kind, "why": item.why, "id": item.operation}
 
 
 def machine_json(definition: Definition, tasks: Mapping[str, Json]) -> dict[str, Json]:

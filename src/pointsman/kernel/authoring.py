@@ -19,6 +19,7 @@ from pointsman.kernel.definition import MAX_CHILDREN, MAX_DEPTH, Definition, Ret
 from pointsman.kernel.faults import faults
 from pointsman.kernel.marks import (
     Always,
+    Effect,
     Event,
     Limit,
     Schedule,
@@ -39,6 +40,7 @@ from pointsman.types import hours, minutes, seconds
 
 __all__ = [
     "Always",
+    "Effect",
     "Event",
     "Limit",
     "Machine",

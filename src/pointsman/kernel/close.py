@@ -23,7 +23,7 @@ stored values."""
 
 GUARD_SEES = ("task", "proposal", "principal", "now", "decisions")
 
-_DECLARED: tuple[type, ...] = (marks.State, marks.Event, marks.CheckMark, marks.JudgeMark, marks.ComputedMark, marks.Schedule)
+_DECLARED: tuple[type, ...] = (marks.State, marks.Event, marks.CheckMark, marks.JudgeMark, marks.ComputedMark, marks.Schedule, marks.Effect)
 _OWN = ("version", "proves", "retry", "max_children", "max_depth")
 _ABSENT = object()
 
@@ -62,6 +62,7 @@ class _Closing:
             max_children=self.body.get("max_children", form.MAX_CHILDREN),
             max_depth=self.body.get("max_depth", form.MAX_DEPTH),
             schedules=tuple(self.schedule(name, item) for name, item in self.all(marks.Schedule)),
+            effects=tuple(self.effect(name, item) for name, item in self.all(marks.Effect)),
             line=self.line,
         )
 
@@ -164,6 +165,11 @@ class _Closing:
     def schedule(self, name: str, item: marks.Schedule) -> form.Schedule:
         return form.Schedule(name, item.cron, item.tz, item.fields, item.by, item.misfire, self.at(name))
 
+    def effect(self, name: str, item: marks.Effect) -> form.Effect:
+        undo = item.undo.name if isinstance(item.undo, marks.Effect) else item.undo
+        during = tuple(self.states(name, item.during))
+        return form.Effect(item.name, during, item.request, item.kind, item.settle, undo, self.at(name))
+
     def limit(self, event: str, item: Any) -> form.Limit | None:
         """Either so many tasks at once, or so much in a time."""
         if not isinstance(item, marks.Limit) or not _whole(item):
@@ -177,10 +183,14 @@ class _Closing:
 
     def move(self, event: str, move: marks.Moves) -> Iterator[tuple[str, str]]:
         target = self.named(move.target, "unknown_state", event)
-        listed = [name for state in move.sources.members if (name := self.named(state, "unknown_state", event))]
-        if move.sources.others:
-            listed = [name for name, state in self.all(marks.State) if name not in listed and not state.final]
-        return ((source, target) for source in listed if target)
+        return ((source, target) for source in self.states(event, move.sources) if target)
+
+    def states(self, of: str, written: marks.States) -> list[str]:
+        """The names of one or several states, or of all others that are not final."""
+        listed = [name for state in written.members if (name := self.named(state, "unknown_state", of))]
+        if not written.others:
+            return listed
+        return [name for name, state in self.all(marks.State) if name not in listed and not state.final]
 
     def rule(self, event: str, by: Any) -> Rule:
         if isinstance(by, Rule):

@@ -8,12 +8,15 @@ functions, never a function. Field types are JSON Schema (the subset of `schema.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from pointsman.kernel.rules import Rule, anyone, from_json, mentions
 from pointsman.types import Duration, Json
 
 FieldKind = Literal["content", "note", "result"]
+Kind = Literal["repeatable", "keyed", "lookup", "ask"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""What may be done about an operation that nobody alive can answer for: kernel/operation.py."""
 Schema = Mapping[str, Any]
 
 
@@ -161,6 +164,21 @@ class Proof:
     line: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something that a task's owner may do to the outside while the task is in one of the states of `during`. What is sent are
+    exactly the `request` fields of the task; `kind` and `settle` are those of its operation, `undo` is the effect that takes it
+    back, if one does."""
+
+    name: str
+    during: tuple[str, ...]
+    request: tuple[str, ...]
+    kind: Kind
+    settle: Duration = 0
+    undo: str | None = None
+    line: int = 0
+
+
 NOTICES = ("remind", "escalate")
 """What a deadline may do beside taking an event."""
 
@@ -194,7 +212,7 @@ class Retry:
 MAX_CHILDREN, MAX_DEPTH = 1_000, 5
 """How many children a task may have, and how far below the first parent, unless its machine says otherwise."""
 
-Named = TypeVar("Named", Field, State, Check, Computed, Event, Schedule)
+Named = TypeVar("Named", Field, State, Check, Computed, Event, Schedule, Effect)
 
 
 @dataclass(frozen=True)
@@ -212,6 +230,7 @@ class Definition:
     max_children: int = MAX_CHILDREN
     max_depth: int = MAX_DEPTH
     schedules: tuple[Schedule, ...] = ()
+    effects: tuple[Effect, ...] = ()
     line: int = field(default=0, compare=False)
 
     def __hash__(self) -> int:
@@ -243,6 +262,10 @@ class Definition:
     @cached_property
     def schedule(self) -> Mapping[str, Schedule]:
         return _by_name(self.schedules)
+
+    @cached_property
+    def effect(self) -> Mapping[str, Effect]:
+        return _by_name(self.effects)
 
     @cached_property
     def initial(self) -> str:
@@ -290,7 +313,7 @@ def export(definition: Definition) -> dict[str, Json]:
     return form | {name: _plain(getattr(definition, name)) for name in _LATER if getattr(definition, name) != _LATER[name]}
 
 
-_LATER: Mapping[str, Any] = {"retry": Retry(), "max_children": MAX_CHILDREN, "max_depth": MAX_DEPTH, "schedules": ()}
+_LATER: Mapping[str, Any] = {"retry": Retry(), "max_children": MAX_CHILDREN, "max_depth": MAX_DEPTH, "schedules": (), "effects": ()}
 """Members that stand in the form only when they say something: other forms, and their digests, are what they were before."""
 
 
@@ -310,6 +333,7 @@ def restore(form: Mapping[str, Any]) -> Definition:
         max_children=form.get("max_children", MAX_CHILDREN),
         max_depth=form.get("max_depth", MAX_DEPTH),
         schedules=tuple(Schedule(**item) for item in form.get("schedules", ())),
+        effects=tuple(_effect(item) for item in form.get("effects", ())),
     )
 
 
@@ -354,6 +378,11 @@ def _check(item: Mapping[str, Any]) -> Check:
 def _judge(item: Mapping[str, Any]) -> Judge:
     members: dict[str, Any] = {**item, "price": item["price"] and tuple(item["price"])}
     return Judge(**members)
+
+
+def _effect(item: Mapping[str, Any]) -> Effect:
+    members: dict[str, Any] = {**item, "during": tuple(item["during"]), "request": tuple(item["request"])}
+    return Effect(**members)
 
 
 def _computed(item: Mapping[str, Any]) -> Computed:

@@ -11,7 +11,21 @@ from itertools import chain
 from pointsman.errors import Fault
 from pointsman.kernel import ingest, opinion, schedule, schema
 from pointsman.kernel.cautions import cautions
-from pointsman.kernel.definition import NOTICES, Check, Computed, Definition, Event, Field, Limit, Retry, Schedule, Schema, State
+from pointsman.kernel.definition import (
+    KINDS,
+    NOTICES,
+    Check,
+    Computed,
+    Definition,
+    Effect,
+    Event,
+    Field,
+    Limit,
+    Retry,
+    Schedule,
+    Schema,
+    State,
+)
 from pointsman.kernel.flow import first, reachable, satisfiable, search
 from pointsman.kernel.kinds import misfits
 from pointsman.kernel.prove import false_proofs
@@ -62,6 +76,7 @@ def faults(definition: Definition) -> tuple[Fault, ...]:
         *(fault for item in definition.computed for fault in _computed(definition, item)),
         *(fault for item in definition.events for fault in _event(definition, item)),
         *(fault for item in definition.schedules for fault in _schedule(definition, item)),
+        *(fault for item in definition.effects for fault in _effect(definition, item)),
         *_tools(definition),
         *_ways(definition),
         *_proofs(definition),
@@ -70,7 +85,7 @@ def faults(definition: Definition) -> tuple[Fault, ...]:
     return (*sorted(found, key=lambda fault: fault.line), *cautions(definition))
 
 
-def _at(item: Field | State | Check | Computed | Event | Schedule, code: str, message: str) -> Fault:
+def _at(item: Field | State | Check | Computed | Event | Schedule | Effect, code: str, message: str) -> Fault:
     return Fault(code, message, item.name, item.line)
 
 
@@ -78,10 +93,10 @@ def _at(item: Field | State | Check | Computed | Event | Schedule, code: str, me
 
 
 def _names(definition: Definition) -> Iterator[Fault]:
-    """One name, one thing: fields, states, events, checks, computed fields and schedules share one set of names."""
+    """One name, one thing: fields, states, events, checks, computed fields, schedules and effects share one set of names."""
     seen = set[str]()
-    listed = (definition.fields, definition.states, definition.events, definition.checks, definition.computed, definition.schedules)
-    for item in chain.from_iterable(listed):
+    declared = (definition.fields, definition.states, definition.events, definition.checks, definition.computed)
+    for item in chain.from_iterable((*declared, definition.schedules, definition.effects)):
         if not _NAME.fullmatch(item.name):
             yield _at(item, "bad_name", "a name is up to 64 ASCII letters, digits and _, and begins with a letter")
         if item.name in RESERVED:
@@ -298,6 +313,25 @@ def _schedule(definition: Definition, item: Schedule) -> Iterator[Fault]:
         yield _at(item, "bad_schedule", "its fields are a dict, as for a task that somebody creates")
     elif found := schema.initial_fields(definition, item.fields)[1]:
         yield _at(item, "bad_schedule", "; ".join(f"{path} {message}" for path, message in found))
+
+
+def _effect(definition: Definition, item: Effect) -> Iterator[Fault]:
+    if item.kind not in KINDS:
+        yield _at(item, "bad_effect", f"its kind is one of {', '.join(KINDS)}")
+    if item.settle < 0:
+        yield _at(item, "bad_time", "the time to settle is none or more")
+    for name in item.during:
+        if name in definition.state and definition.state[name].final:
+            yield _at(item, "bad_effect", f"it happens in {name}, which is final: nobody works on the task there")
+    for name in item.request:
+        if name not in definition.field:
+            yield _at(item, "unknown_field", f"its request has {name}, which is no field")
+        elif name not in definition.content:
+            yield _at(item, "reads_no_content", f"its request has {name}, which is a {definition.field[name].kind}: nobody approves that")
+    if len(set(item.request)) < len(item.request):
+        yield _at(item, "bad_effect", "its request names a field twice")
+    if item.undo is not None and (item.undo not in definition.effect or item.undo == item.name):
+        yield _at(item, "bad_effect", f"it is undone by {item.undo}, which is no other effect of this machine")
 
 
 # ── the graph ────────────────────────────────────────────────────────────────────────────────────────────────────

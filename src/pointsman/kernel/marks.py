@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Never, ParamSpec, TypeAlias, TypeVar, overload
 
-from pointsman.kernel.definition import Judge, Misfire
+from pointsman.kernel.definition import Judge, Kind, Misfire
 from pointsman.kernel.rules import Rule, anyone
 from pointsman.kernel.verdict import Verdict
 from pointsman.types import Duration, minutes
@@ -344,6 +344,34 @@ class Always:
 def always(state: State, event: Event) -> Always:
     """On every path to `state`, `event` comes after the last change of content."""
     return Always(state, event)
+
+
+# ── effects ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Effect:
+    """Something that the task's owner may do to the outside, and that approving it allows.
+
+    `refund = Effect("refund", during=approved, request=("order", "amount"), kind="lookup", settle=minutes(10))`. What is sent are
+    exactly those fields of the task, as they are then. `kind` says what a new owner may do when nobody can say whether it
+    happened: "repeatable" and "keyed" are done again, "lookup" asks the remote first (and believes "not found" only `settle`
+    after the sender gave up), "ask" waits for a person. `undo` names the effect that takes it back."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        during: States,
+        request: str | tuple[str, ...],
+        kind: Kind,
+        settle: Duration = 0,
+        undo: "Effect | str | None" = None,
+    ):
+        if not isinstance(during, States):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError("an effect happens in states: write during=approved, or during=approved | paying")
+        self.name, self.during, self.settle, self.undo = name, during, settle, undo
+        self.kind: Kind = kind
+        self.request: tuple[str, ...] = _several(request)
 
 
 # ── schedules ────────────────────────────────────────────────────────────────────────────────────────────────────

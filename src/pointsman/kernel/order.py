@@ -1,7 +1,7 @@
 """The rules of a decision that look only at the task and the proposal, in the order in which they speak.
 
     complete → rights (with `owner` taken as true) → expected version and digest → already decided → state → ownership
-    → parked, holds, limits, dependencies → guards
+    → parked, holds, limits, dependencies, operations → guards
 
 `ORDER` is that list; the first rule that answers with a refusal wins.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pointsman.errors import Refusal
-from pointsman.kernel import hold, parking
+from pointsman.kernel import hold, operation, parking
 from pointsman.kernel.case import Case
 from pointsman.kernel.lease import not_mine
 from pointsman.kernel.limits import limited
@@ -93,6 +93,19 @@ def not_held(case: Case) -> Refusal | None:
     return None if stop is None else case.no("held", stop.detail(), **stop.told(case.now))
 
 
+def settled(case: Case) -> Refusal | None:
+    """A task is not completed while something of it is under way or in doubt; it may be given up."""
+    task = case.task
+    if not task.begun:
+        return None
+    target = case.machine.definition.state[case.event.target(task.state) or task.state]
+    if not target.final or target.outcome is not None:
+        return None
+    listed = operation.unsettled(task)
+    said = ", ".join(f"{item['name']} ({item['status']})" for item in listed)
+    return case.no("operation_in_doubt", f"not finished: {said}", failed=listed)
+
+
 def guarded(case: Case) -> Refusal | None:
     if not case.event.when:
         return None
@@ -103,6 +116,19 @@ def guarded(case: Case) -> Refusal | None:
     return case.no("guard_failed", "; ".join(item["reason"] for item in failed), failed=failed) if failed else None
 
 
-ORDER: tuple[Rule, ...] = (complete, may_propose, as_expected, undecided, in_state, owned, in_work, not_held, limited, unblocked, guarded)
-UNASKED: tuple[Rule, ...] = (in_state, in_work, limited, guarded)
+ORDER: tuple[Rule, ...] = (
+    complete,
+    may_propose,
+    as_expected,
+    undecided,
+    in_state,
+    owned,
+    in_work,
+    not_held,
+    limited,
+    unblocked,
+    settled,
+    guarded,
+)
+UNASKED: tuple[Rule, ...] = (in_state, in_work, limited, settled, guarded)
 """What is judged of an event that nobody asks for, because its time has come."""

@@ -81,6 +81,15 @@ class Dependency:
     on_failure: Fate = "block"
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An operation that was begun, under an epoch, and is not settled."""
+
+    id: str
+    name: str
+    epoch: int
+
+
 Rule = Literal["all", "any"] | int
 
 
@@ -128,8 +137,9 @@ class Task:
     """A unit of work. `fields` holds content, notes, results and computed fields by name; `revision` and `digest`
     move only with content; `contributors` are root names, case-folded; `decisions` are those of this revision. `since` is
     when it came into its state, `deadline` how long it may stay there. It is not claimed before `run_at`.
-    `joining` says that its owner waits for children. `waiting`, `allowed`, `children`, `deduped` (it was there under its
-    dedupe_key) and `replayed` (this is an earlier answer to the same request) are told to one reader and kept nowhere."""
+    `joining` says that its owner waits for children, `begun` are its operations that are not settled. `waiting`, `allowed`,
+    `children`, `deduped` (it was there under its dedupe_key) and `replayed` (this is an earlier answer to the same request) are
+    told to one reader and kept nowhere."""
 
     id: str
     machine: str
@@ -161,6 +171,7 @@ class Task:
     attempts: Attempts = Attempts()
     parked: Parked | None = None
     joining: Joining | None = None
+    begun: tuple[Begun, ...] = ()
     lease: Lease | None = field(default=None, compare=False)
     waiting: Waiting | None = field(default=None, compare=False)
     allowed: tuple[str, ...] = field(default=(), compare=False)
@@ -202,7 +213,7 @@ _USUAL: Mapping[str, Any] = {item.name: item.default for item in fields(Task) if
 
 def plain(value: Any) -> Any:
     """A member of a task as JSON."""
-    if isinstance(value, Evidence | Decided | Attempts | Parked | Dependency | Joining | Children):
+    if isinstance(value, Evidence | Decided | Attempts | Parked | Dependency | Joining | Begun | Children):
         return {name: getattr(value, name) for name in value.__slots__}
     if isinstance(value, tuple):
         return [plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
@@ -220,6 +231,8 @@ def parsed(name: str, value: Any) -> Any:
             return tuple(Decided(**item) for item in value)
         case "blocked_by":
             return tuple(Dependency(**item) for item in value)
+        case "begun":
+            return tuple(Begun(**item) for item in value)
         case "attempts":
             return Attempts(**value)
         case "parked":

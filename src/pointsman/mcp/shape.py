@@ -157,3 +157,30 @@ def answer(own: Properties, *required: str) -> Schema:
 TASK_ANSWER = answer({**TASK, "state": _or_null(TEXT), "version": _or_null(WHOLE)}, "id", "state", "version", "fields")
 PROPOSAL_ANSWER = answer(PROPOSAL, "id", "event", "status")
 ROWS_ANSWER = answer(ROWS, "tasks", "next")
+OPERATION: Properties = {
+    "id": said(ID, "The operation's id, the same for every attempt and owner: send it to the remote as its key where that takes one."),
+    "task": ID,
+    "name": TEXT,
+    "kind": TEXT,
+    "effect": _or_null(TEXT),
+    "request": said({}, "Exactly what to do. " + _DATA),
+    "status": one_of(("started", "in_doubt", "succeeded", "failed", "not_done")),
+    "result": said({}, "What it brought back. " + _DATA),
+    "epoch": WHOLE,
+    "attempt": said(WHOLE, "How often it was begun."),
+    "deadline": said(TEXT, "When whoever began it last gives up."),
+    "settles_at": said(TEXT, "From when on a remote that does not know of it never will."),
+    "testimony": _list(OBJECT),
+}
+RESUMED: Properties = {
+    "task": ID,
+    "epoch": WHOLE,
+    "operations": said(OBJECT, "Those finished, with results; in doubt; and pending, which are to be done yet. " + _DATA),
+    "checkpoint": said(_or_null(OBJECT), "What an owner last kept to go on from. " + _DATA),
+    "notes": said(OBJECT, _DATA),
+    "deadlines": OBJECT,
+}
+CHECKPOINTED: Properties = {"task": ID, "number": said(WHOLE, "Rises by one each time."), "epoch": WHOLE, "at": TEXT}
+OPERATION_ANSWER = answer({**OPERATION, "task": _or_null(TEXT)}, "id", "status", "request")
+RESUME_ANSWER = answer({**RESUMED, "task": _or_null(TEXT)}, "task", "operations", "checkpoint")
+CHECKPOINT_ANSWER = answer({**CHECKPOINTED, "task": _or_null(TEXT)}, "task", "number")

@@ -5,18 +5,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pointsman.engine.ledger import LONGEST_S
 from pointsman.engine.terms import FATES, LARGEST_PRIORITY
-from pointsman.kernel.definition import Definition, Event, Schema
+from pointsman.kernel.definition import KINDS, Definition, Event, Schema
 from pointsman.kernel.faults import SERVER_TOOLS
 from pointsman.kernel.graph import MOST_UPSTREAMS
 from pointsman.kernel.ingest import KEY_LENGTH
+from pointsman.kernel.operation import OUTCOMES
 from pointsman.kernel.rules import Principal, Rule, admits
 from pointsman.mcp import arguments, shape, words
 from pointsman.mcp.arguments import Seating
 from pointsman.mcp.shape import Properties, count, one_of, optional, said
 
 _REASON: Schema = {"type": "string", "maxLength": 4_000}
-Verb = Literal["list", "get", "create", "claim", "renew", "release", "propose", "event", "proposal", "wait"]
+Verb = Literal[
+    "list", "get", "create", "claim", "renew", "release", "propose", "event", "proposal", "wait", "checkpoint", "resume", "begin", "finish"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,13 @@ def names(machines: Mapping[str, Definition]) -> dict[tuple[str, str], str]:
 
 def toolbox(machines: Mapping[str, Definition], seating: Seating) -> dict[str, Tool]:
     """Every tool by name."""
-    work = [_create(machines, seating), _claim(machines, seating), *_keeping(seating), _propose(machines, seating)]
+    work = [
+        _create(machines, seating),
+        _claim(machines, seating),
+        *_keeping(seating),
+        *_durable(machines, seating),
+        _propose(machines, seating),
+    ]
     found = [*_reading(machines, seating), *work]
     called = names(machines)
     for definition in machines.values():
@@ -183,6 +193,43 @@ def _keeping(seating: Seating) -> Iterator[Tool]:
     back = {**mine, **said, "idempotency_key": arguments.KEY, **by}
     yield Tool("renew_lease", "renew", words.renew(holds=seating.holds), arguments.strict(longer), shape.TASK_ANSWER, repeatable=True)
     yield Tool("release_task", "release", words.RELEASE, arguments.strict(back), shape.TASK_ANSWER, repeatable=True)
+
+
+def _durable(machines: Mapping[str, Definition], seating: Seating) -> Iterator[Tool]:
+    """What outlives whoever works on a task."""
+    mine = {"task_id": arguments.TASK_ID, **arguments.held(seating, required=True)}
+    by, key = arguments.named_by(seating, required=True), {"idempotency_key": arguments.KEY}
+    effects = dict.fromkeys(effect.name for definition in machines.values() for effect in definition.effects)
+    beginning = {
+        **mine,
+        "name": said(shape.NAME, "What you are about to do, in a word of yours; the same name is the same operation."),
+        "kind": optional(one_of(KINDS), words.KINDS),
+        "request": optional({}, "All that it depends on, as JSON: the same name with another request is refused."),
+        **({"effect": optional(one_of(effects), "The declared effect that it is: then leave out kind and request.")} if effects else {}),
+        "timeout_s": optional(
+            {"type": "number", "minimum": 1, "maximum": LONGEST_S}, "When you would give up: 60 unless you say otherwise."
+        ),
+        "settle_s": optional({"type": "number", "minimum": 0, "maximum": LONGEST_S}, "How long after that it may still arrive."),
+    }
+    ending = {
+        **mine,
+        "operation_id": said(shape.ID, "The operation's id."),
+        "status": said(one_of(OUTCOMES), "What came of it; not_done when it certainly did not happen and may be tried again."),
+        "result": optional({}, "What it brought back, as JSON."),
+        "note": optional(_REASON, "What a reader should know."),
+    }
+    keeping = {
+        **mine,
+        "data": said({}, "What you need to go on from here, as JSON; it takes the place of the last."),
+        "progress": optional({}, "How far you are, for whoever looks."),
+        "expect": optional(count(0), "Refuse unless the last checkpoint has this number."),
+    }
+    looking = {"task_id": arguments.TASK_ID, **arguments.named_by(seating, required=False)}
+    begin, ended = arguments.strict(beginning | key | by), arguments.strict(ending | key | by)
+    yield Tool("begin_operation", "begin", words.BEGIN, begin, shape.OPERATION_ANSWER, repeatable=True)
+    yield Tool("finish_operation", "finish", words.FINISH, ended, shape.OPERATION_ANSWER, repeatable=True)
+    yield Tool("checkpoint", "checkpoint", words.CHECKPOINT, arguments.strict(keeping | by), shape.CHECKPOINT_ANSWER)
+    yield Tool("resume_task", "resume", words.RESUME, arguments.strict(looking), shape.RESUME_ANSWER, reads=True)
 
 
 def _propose(machines: Mapping[str, Definition], seating: Seating) -> Tool:

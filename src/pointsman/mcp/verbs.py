@@ -3,8 +3,9 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from pointsman.engine.operations import Shown
 from pointsman.engine.pointsman import Aio
-from pointsman.engine.views import task_json
+from pointsman.engine.views import checkpoint_json, operation_json, resumed_json, task_json
 from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel.chain import digest
 from pointsman.kernel.task import Task
@@ -138,6 +139,54 @@ async def _release(asked: Asked) -> Content:
     return asked.moved(task)
 
 
+async def _begin(asked: Asked) -> Content:
+    wanted, names = asked.args["task_id"], ("kind", "request", "effect", "timeout_s", "settle_s", "idempotency_key")
+    given = {name: asked.args.get(name) for name in names}
+    shown = await asked.board.aio.begin(wanted, asked.args["name"], by=asked.who, epoch=asked.epoch(wanted), session=asked.session, **given)
+    return await _ledger(asked, shown)
+
+
+async def _finish(asked: Asked) -> Content:
+    wanted = asked.args["operation_id"]
+    shown = await asked.board.aio.finish(
+        wanted,
+        asked.args["status"],
+        asked.args.get("result"),
+        by=asked.who,
+        epoch=asked.epoch(asked.args["task_id"]),
+        note=asked.args.get("note"),
+        session=asked.session,
+        idempotency_key=asked.args.get("idempotency_key"),
+    )
+    return await _ledger(asked, shown)
+
+
+async def _ledger(asked: Asked, shown: Shown) -> Content:
+    """An operation as it stands; the call has renewed the lease."""
+    asked.moved(await asked.board.aio.get(shown.operation.task))
+    return {**operation_json(shown), "untrusted": ["request", "result", "testimony"]}
+
+
+async def _checkpoint(asked: Asked) -> Content:
+    wanted, args = asked.args["task_id"], asked.args
+    kept = await asked.board.aio.checkpoint(
+        wanted,
+        args["data"],
+        by=asked.who,
+        epoch=asked.epoch(wanted),
+        progress=args.get("progress"),
+        expect=args.get("expect"),
+        session=asked.session,
+    )
+    asked.moved(await asked.board.aio.get(wanted))
+    return {"task": wanted.lower(), **checkpoint_json(kept)}
+
+
+async def _resume(asked: Asked) -> Content:
+    found = await asked.board.aio.resume(asked.args["task_id"], by=asked.by)
+    return {**resumed_json(found), "untrusted": ["operations", "checkpoint", "notes"]}
+
+
 def _session(asked: Asked) -> str:
     """What to hold a claim under: the session given, or a new one. A call repeated with its key makes the same again."""
     if asked.session:
@@ -195,4 +244,8 @@ VERBS: Mapping[str, Callable[[Asked], Awaitable[Content]]] = {
     "release": _release,
     "event": _event,
     "propose": _propose,
+    "begin": _begin,
+    "finish": _finish,
+    "checkpoint": _checkpoint,
+    "resume": _resume,
 }

@@ -23,6 +23,22 @@ PROPOSE = (
     "Ask for any event by the name that `allowed` gives it. The tools named after events do the same with their own arguments; prefer them."
 )
 
+BEGIN = (
+    "Write down something before you do it outside of Pointsman, so that nobody does it twice. `status` of the answer says what to do: "
+    "started: do it now, then finish_operation. succeeded or failed: it was done, use `result`. in_doubt: an owner before you began it; "
+    "if it is repeatable or keyed do it again, if lookup look first whether it happened, if ask leave it to a person."
+)
+KINDS = (
+    "What may be done when nobody knows whether it happened: repeatable (do it again, no harm), keyed (do it again under the same id, the "
+    "remote knows it), lookup (ask the remote first), ask (a person says)."
+)
+FINISH = "Say what came of an operation that you began. Do so right after it, before anything else."
+CHECKPOINT = "Keep what you need to go on from here, for yourself or whoever takes the task after you."
+RESUME = (
+    "Read how far a task is: its finished operations with their results, those in doubt, what is to be done yet, the last checkpoint, "
+    "notes and deadlines. Call it when you claim a task that somebody worked on before."
+)
+
 _HEAD = """\
 Pointsman keeps tasks. A task moves only by events that its machine declares. You propose an event; Pointsman decides, and answers \
 with the task after it, or refuses and says why. Everything is on record under your name."""
@@ -55,6 +71,7 @@ When the answer has a `code`, nothing changed (unless `recorded` is true). What 
 - nothing_to_claim: no work waits. Stop, or ask again later.
 - stale_version, stale_content, already_decided: it moved on. get_task, read, and decide anew.
 - role_missing, self_approval: you may not do this. Leave it to whom `unblock` names; do not try it under another name.
+- operation_in_doubt: `failed` names what is not finished. Finish it, or leave it to whom the detail names.
 - parked, held, blocked, limit_reached: somebody or something else must move first. Tell the person you work for, or wait.
 - store_busy, store_unavailable: call again; if outcome is unknown, with the same idempotency_key.
 - any other code: read `detail`; do not repeat the call unchanged."""

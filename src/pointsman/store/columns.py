@@ -4,7 +4,7 @@
 recomputing. `volatile`: neither; nothing that matters may rest on it.
 
 A row that history implies is missed when it is gone: entries, payloads, tasks, requests, snapshots, feed rows, machines.
-A dropped judgement, proposal, hold or schedule is not found, nor a request that what was there already answered: history does
+A dropped judgement, proposal, hold, schedule or checkpoint is not found, nor a request that what was there already answered: history does
 not say that it was there. A use of a limit follows
 from the entry that it names, and goes when its window or its owner has gone; one that went too early is not found. What pruning
 removed is not missed: `prunings` and `pruned` say what that was.
@@ -27,7 +27,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "tasks": _columns(
         covered="id machine machine_version state version revision digest fields owner owner_root session epoch priority evidence "
         "contributors decisions created_by created_at updated_at head since deadline run_at tags needs dedupe_key parent blocked_by "
-        "attempts parked joining",
+        "attempts parked joining begun",
         derived="key final place blockers lane",
         volatile="lease_until ready wake_at",
     ),
@@ -45,6 +45,13 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         covered="id task event asked principal request_key request_digest created_at status version refusal settled_at hash",
         volatile="claimed_until",
     ),
+    "operations": _columns(
+        covered="id name kind effect request request_digest settle compensates status epoch attempt begun_by begun_at deadline settled_by "
+        "settled_at result note version hash",
+        derived="task",
+    ),
+    "testimonies": _columns(volatile="number operation by epoch at status result note"),
+    "checkpoints": _columns(covered="number version epoch at by data plan progress hash", derived="task"),
     "dependencies": _columns(derived="dependent upstream on_failure settled"),
     "settling": _columns(volatile="task at cascade times"),
     "holds": _columns(
@@ -72,6 +79,9 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "feed": ("seq",),
     "snapshots": ("task", "version"),
     "proposals": ("id",),
+    "operations": ("id",),
+    "testimonies": ("number",),
+    "checkpoints": ("task",),
     "dependencies": ("dependent", "upstream"),
     "settling": ("task",),
     "holds": ("id",),

@@ -18,14 +18,14 @@ PRIORITY_STEP = minutes(1)
 WOKEN = 500
 """How many tasks one unit puts among those that can be claimed."""
 
-JSON_COLUMNS = ("fields", "evidence", "contributors", "decisions", "tags", "needs", "blocked_by", "attempts", "parked", "joining")
+JSON_COLUMNS = ("fields", "evidence", "contributors", "decisions", "tags", "needs", "blocked_by", "attempts", "parked", "joining", "begun")
 COLUMNS = (
     "key",
     *("id", "machine", "machine_version", "state", "version", "revision", "digest", "fields", "owner", "owner_root", "session"),
     *("epoch", "priority", "evidence", "contributors", "decisions", "created_by", "created_at", "updated_at"),
     "head",
     "lease_until",
-    *("since", "deadline", "run_at", "tags", "needs", "dedupe_key", "parent", "blocked_by", "attempts", "parked", "joining"),
+    *("since", "deadline", "run_at", "tags", "needs", "dedupe_key", "parent", "blocked_by", "attempts", "parked", "joining", "begun"),
     "blockers",
 )
 _KEPT = [name for name in COLUMNS if name not in ("key", "head", "lease_until", "blockers", *JSON_COLUMNS)]
@@ -59,7 +59,7 @@ def _text(value: Any) -> str | None:
 
 
 _USUAL: Mapping[str, Any] = {
-    **dict.fromkeys(("contributors", "decisions", "tags", "needs", "blocked_by"), ()),
+    **dict.fromkeys(("contributors", "decisions", "tags", "needs", "blocked_by", "begun"), ()),
     "fields": {},
     "evidence": {},
     "attempts": Attempts(),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from pointsman.kernel.definition import Schema
+from pointsman.kernel.definition import KINDS, Schema
 
 TEXT: Schema = {"type": "string"}
 WHOLE: Schema = {"type": "integer"}
@@ -127,9 +127,8 @@ PROPOSAL = closed(
         "refusal": or_null(OBJECT),
     }
 )
-CANCELLED = closed(
-    {"task": ref("Task"), "happened": many(TEXT), "in_doubt": many(TEXT), "undoable": many(TEXT), "not_undoable": many(TEXT)}
-)
+_LISTED = many(ref("Operation"))
+CANCELLED = closed({"task": ref("Task"), "happened": _LISTED, "in_doubt": _LISTED, "undoable": _LISTED, "not_undoable": _LISTED})
 DIFFERENCE = closed(
     {
         "from": WHOLE,
@@ -176,6 +175,45 @@ HOLD = closed(
         "lifted": or_null(_ACT),
     }
 )
+KIND: Schema = {"type": "string", "enum": [*KINDS]}
+TESTIMONY = closed({"by": TEXT, "epoch": or_null(WHOLE), "status": TEXT, "result": ANY, "note": or_null(TEXT), "at": TIME})
+OPERATION = closed(
+    {
+        "id": ID,
+        "task": ID,
+        "name": TEXT,
+        "kind": KIND,
+        "effect": or_null(TEXT),
+        "request": ANY,
+        "status": {"type": "string", "enum": ["started", "in_doubt", "succeeded", "failed", "not_done"]},
+        "result": ANY,
+        "epoch": WHOLE,
+        "attempt": WHOLE,
+        "compensates": or_null(ID),
+        "begun": _ACT,
+        "deadline": TIME,
+        "settles_at": TIME,
+        "settled": or_null(closed({"by": TEXT, "at": TIME, "note": or_null(TEXT)})),
+        "testimony": many(TESTIMONY),
+    }
+)
+CHECKPOINT = closed({"number": WHOLE, "version": WHOLE, "epoch": WHOLE, "at": TIME})
+_PENDING = closed(
+    {"name": TEXT, "kind": or_null(KIND), "why": {"type": "string", "enum": ["declared", "planned", "not_done"]}, "id": or_null(ID)}
+)
+RESUMED = closed(
+    {
+        "task": ID,
+        "state": TEXT,
+        "version": WHOLE,
+        "epoch": WHOLE,
+        "allowed": many(TEXT),
+        "operations": closed({"finished": many(ref("Operation")), "in_doubt": many(ref("Operation")), "pending": many(_PENDING)}),
+        "checkpoint": or_null(closed({"number": WHOLE, "version": WHOLE, "epoch": WHOLE, "at": TIME, "data": ANY, "progress": ANY})),
+        "notes": OBJECT,
+        "deadlines": by_name(TIME),
+    }
+)
 PROBLEM: Schema = {
     "type": "object",
     "properties": {
@@ -196,6 +234,7 @@ PROBLEM: Schema = {
         "hold": ID,
         "reason": TEXT,
         "until": or_null(TIME),
+        "operation": ID,
     },
     "required": ["type", "title", "status", "detail", "code"],
 }
@@ -212,5 +251,8 @@ COMPONENTS: Mapping[str, Schema] = {
     "Machine": MACHINE,
     "Report": REPORT,
     "Hold": HOLD,
+    "Operation": OPERATION,
+    "Checkpoint": CHECKPOINT,
+    "Resumed": RESUMED,
     "Problem": PROBLEM,
 }

@@ -2,13 +2,25 @@
 
 from typing import Any
 
-from pointsman.engine.operating import FASTEST_RELEASE, LONGEST_REASON
-from pointsman.engine.ordering import MOST_NAMES
-from pointsman.engine.terms import LARGEST_PRIORITY
-from pointsman.http.v1 import feed, holds, leases, machines, past, shapes, tasks
+from pointsman.http.v1 import feed, holds, leases, machines, operations, past, shapes, tasks
+from pointsman.http.v1.bodies import (
+    BATCH,
+    BEGINNING,
+    CANCELLING,
+    CHECKPOINT,
+    CLAIM,
+    COUNT,
+    CREATION,
+    HELD,
+    NAME,
+    OUTCOME,
+    PROPOSED,
+    RELEASE,
+    RENEWAL,
+    UNPARKING,
+)
 from pointsman.http.v1.operation import Answer, Call, Operation
 from pointsman.http.v1.parameter import (
-    LARGEST,
     LARGEST_PAGE,
     PAGE,
     WAIT_S,
@@ -25,35 +37,29 @@ from pointsman.http.v1.parameter import (
     who,
     whole,
 )
-from pointsman.http.v1.shapes import OBJECT, TEXT, closed, many, or_null, ref
+from pointsman.http.v1.shapes import TEXT, closed, many, or_null, ref
 from pointsman.kernel.definition import Schema
-from pointsman.kernel.graph import MOST_AT_ONCE, MOST_UPSTREAMS
-from pointsman.kernel.hold import MEMBERS
-from pointsman.kernel.lease import LONGEST, SHORTEST
-from pointsman.types import SECOND, task_id
+from pointsman.types import task_id
 
-_PATTERN = r"^[A-Za-z0-9_]([A-Za-z0-9 ._@:/+#=()\[\]~-]*[A-Za-z0-9._@:/+#=()\[\]~-])?$"
-_NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": _PATTERN}
-_REF: Schema = {"type": "string", "minLength": 2, "maxLength": 129, "pattern": f"^#{_PATTERN.removeprefix('^')}"}
-_COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": LARGEST}
 _FLAG: Schema = {"type": "boolean", "default": False}
 
-AS = Parameter("Pointsman-As", who, _NAME, "Who asks, in open mode.", "header", many=True)
-SESSION = Parameter("Pointsman-Session", name, _NAME, "Tells holders under one name apart.", "header")
-KEY = Parameter("Idempotency-Key", name, _NAME, "The same request with the same key is done once, and answered alike.", "header")
-NO_KEY = Parameter("Idempotency-Key", name, _NAME, "Not taken: the same hold by the same operator is placed once.", "header")
+AS = Parameter("Pointsman-As", who, NAME, "Who asks, in open mode.", "header", many=True)
+SESSION = Parameter("Pointsman-Session", name, NAME, "Tells holders under one name apart.", "header")
+KEY = Parameter("Idempotency-Key", name, NAME, "The same request with the same key is done once, and answered alike.", "header")
+NO_KEY = Parameter("Idempotency-Key", name, NAME, "Not taken: the same hold by the same operator is placed once.", "header")
 IF_MATCH = Parameter("If-Match", if_match, {"type": "string"}, 'Refuse unless the task is at this version, as in "7".', "header")
 IF_NONE_MATCH = Parameter("If-None-Match", str, {"type": "string"}, "Answer 304 to a reader who has this version.", "header", listed=True)
 PREFER = Parameter(
     "Prefer", wait, {"type": "string"}, f"`wait=N`: how many seconds to wait for checks, at most {WAIT_S}.", "header", listed=True
 )
-LAST_ID = Parameter("Last-Event-ID", whole, _COUNT, "The last feed number that came; it goes before `after`.", "header")
+LAST_ID = Parameter("Last-Event-ID", whole, COUNT, "The last feed number that came; it goes before `after`.", "header")
 
 TASK_ID = Parameter("id", task_id, shapes.ID, "The task's id.", "path", required=True)
 PROPOSAL_ID = Parameter("id", task_id, shapes.ID, "The proposal's id.", "path", required=True)
+OPERATION_ID = Parameter("id", task_id, shapes.ID, "The operation's id.", "path", required=True)
 HOLD_ID = Parameter("id", task_id, shapes.ID, "The hold's id.", "path", required=True)
-EVENT = Parameter("event", name, _NAME, "The event's name.", "path", required=True)
-MACHINE = Parameter("name", name, _NAME, "The machine's name.", "path", required=True)
+EVENT = Parameter("event", name, NAME, "The event's name.", "path", required=True)
+MACHINE = Parameter("name", name, NAME, "The machine's name.", "path", required=True)
 
 _LIMIT_SCHEMA: Schema = {"type": "integer", "minimum": 1, "default": PAGE}
 LIMIT = Parameter("limit", limit, _LIMIT_SCHEMA, f"How many; over {LARGEST_PAGE} means {LARGEST_PAGE}.", default=PAGE)
@@ -67,10 +73,10 @@ def _query(name: str, read: Any, schema: Schema, said: str, **more: Any) -> Para
 
 
 LISTING = (
-    _query("machine", name, _NAME, "Tasks of this machine."),
-    _query("state", name, _NAME, "Tasks in this state; several are several states.", many=True),
-    _query("owner", name, _NAME, "Tasks that this one owns."),
-    _query("tag", name, _NAME, "Tasks that have this tag."),
+    _query("machine", name, NAME, "Tasks of this machine."),
+    _query("state", name, NAME, "Tasks in this state; several are several states.", many=True),
+    _query("owner", name, NAME, "Tasks that this one owns."),
+    _query("tag", name, NAME, "Tasks that have this tag."),
     _query("open", flag, _FLAG, "No task in a final state.", default=False),
     _query("q", free, TEXT, "Words that all occur in text fields, case ignored."),
     _query(
@@ -85,17 +91,17 @@ LISTING = (
     CURSOR,
 )
 AUDITED = (
-    _query("actor", name, _NAME, "Entries by this one."),
-    _query("event", name, _NAME, "Entries of this event."),
+    _query("actor", name, NAME, "Entries by this one."),
+    _query("event", name, NAME, "Entries of this event."),
     _query("from", time, shapes.TIME, "Entries at this time or later."),
     _query("to", time, shapes.TIME, "Entries before this time."),
     LIMIT,
     CURSOR,
 )
-VERSION = _query("version", whole, _COUNT, "The task as it was at this version.")
-FROM = _query("from", whole, _COUNT, "A version.", required=True)
-TO = _query("to", whole, _COUNT, "Another version.", required=True)
-AFTER = _query("after", whole, _COUNT, "Begin behind this feed number.", default=0)
+VERSION = _query("version", whole, COUNT, "The task as it was at this version.")
+FROM = _query("from", whole, COUNT, "A version.", required=True)
+TO = _query("to", whole, COUNT, "Another version.", required=True)
+AFTER = _query("after", whole, COUNT, "Begin behind this feed number.", default=0)
 
 ETAG = {"ETag": "The version as a strong entity tag."}
 REPLAYED = {"Idempotent-Replayed": "`true` when this is the first answer to the same request."}
@@ -111,92 +117,20 @@ _REPORT = Answer("The report", ref("Report"))
 _PROPOSAL = Answer("The proposal", ref("Proposal"))
 _LATER = Answer("A check is still running; the proposal goes on", ref("Proposal"), LOCATION | REPLAYED)
 _HOLDS = Answer(_PAGED, closed({"holds": many(ref("Hold")), "next": _NEXT}))
+_OPERATION = Answer("The operation, as it stands", ref("Operation"))
+_OPERATIONS = Answer(_PAGED, closed({"operations": many(ref("Operation")), "next": _NEXT}))
+_RESUMED = Answer("The durable facts", ref("Resumed"))
 _MACHINES = Answer("The machines", closed({"machines": many(ref("Machine"))}))
 _MACHINE = Answer("The machine", ref("Machine"))
 _TAKEN = Answer("The tasks; none when nothing waits", closed({"tasks": many(ref("Task"))}), REPLAYED)
 _EVENTS = Answer("Events `entry` and `reset`", TEXT, media_type="text/event-stream")
 
-NAMES = or_null({"type": "array", "items": _NAME, "maxItems": MOST_NAMES})
-_ASKED: dict[str, Schema] = {
-    "machine": or_null({"type": "string", "maxLength": 128}),
-    "fields": OBJECT,
-    "priority": {"type": "integer", "minimum": -LARGEST_PRIORITY, "maximum": LARGEST_PRIORITY},
-    "tags": NAMES,
-    "needs": NAMES,
-    "run_at": or_null(shapes.TIME),
-    "dedupe_key": or_null(_NAME),
-}
-_MAY_LACK = ("machine", "priority", "tags", "needs", "run_at", "dedupe_key", "blocked_by")
-_UPSTREAM = closed({"task": shapes.ID, "on_failure": shapes.FATE}, optional=["on_failure"])
-_PART = closed({"task": {"anyOf": [shapes.ID, _REF]}, "on_failure": shapes.FATE}, optional=["on_failure"])
-CREATION = closed(
-    {
-        **_ASKED,
-        "blocked_by": {"type": "array", "items": _UPSTREAM, "maxItems": MOST_UPSTREAMS},
-        "parent": or_null(shapes.ID),
-        "epoch": or_null(_COUNT),
-    },
-    optional=[*_MAY_LACK, "parent", "epoch"],
-)
-_ITEM = closed(
-    {"ref": or_null(_NAME), **_ASKED, "blocked_by": {"type": "array", "items": _PART, "maxItems": MOST_UPSTREAMS}},
-    optional=["ref", *_MAY_LACK],
-)
-BATCH = closed(
-    {
-        "tasks": {"type": "array", "items": _ITEM, "minItems": 1, "maxItems": MOST_AT_ONCE},
-        "parent": or_null(shapes.ID),
-        "epoch": or_null(_COUNT),
-        "join": or_null(
-            {"anyOf": [{"type": "string", "enum": ["all", "any"]}, {"type": "integer", "minimum": 1, "maximum": MOST_AT_ONCE}]}
-        ),
-    },
-    optional=["parent", "epoch", "join"],
-)
-PROPOSED = closed(
-    {"args": OBJECT, "epoch": or_null(_COUNT), "digest": or_null({"type": "string", "maxLength": 128})},
-    optional=["args", "epoch", "digest"],
-)
-_LEASE_S = or_null({"type": "number", "minimum": SHORTEST / SECOND, "maximum": LONGEST / SECOND})
-_REASON: Schema = {"type": "string", "maxLength": 4_000}
-CLAIM = closed(
-    {
-        "machine": or_null({"type": "string", "maxLength": 128}),
-        "states": or_null({"type": "array", "items": {"type": "string", "maxLength": 128}, "minItems": 1, "maxItems": leases.MOST}),
-        "tags": NAMES,
-        "capabilities": NAMES,
-        "limit": {"type": "integer", "minimum": 1},
-        "lease_s": _LEASE_S,
-        "wait_s": {"type": "number", "minimum": 0, "maximum": WAIT_S},
-    },
-    optional=["machine", "states", "tags", "capabilities", "limit", "lease_s", "wait_s"],
-)
-RENEWAL = closed({"epoch": _COUNT, "lease_s": _LEASE_S}, optional=["lease_s"])
-RELEASE = closed(
-    {"epoch": _COUNT, "reason": or_null(_REASON), "counts": {"type": "boolean"}, "error": {"type": "boolean"}},
-    optional=["reason", "counts", "error"],
-)
-_WHY: Schema = {"type": "string", "maxLength": 4_000, "pattern": r"\S"}
-CANCELLING = closed({"reason": _WHY, "cascade": {"type": "boolean"}, "epoch": or_null(_COUNT)}, optional=["cascade", "epoch"])
-UNPARKING = closed({"reason": _WHY})
 OF_A_CREATION = (
     *("identity_mismatch", "unknown_machine", "unknown_task", "idempotency_conflict", "dedupe_conflict", "machine_unavailable"),
     *("not_owner", "lease_lost", "wrong_state", "limit_reached", "guard_failed"),
 )
 """What making tasks can be answered."""
 
-_MEMBER: Schema = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": _PATTERN}
-_WHEN = or_null({"type": "string", "format": "date-time"})
-HELD = closed(
-    {
-        "match": {**closed(dict.fromkeys(MEMBERS, _MEMBER), optional=MEMBERS), "minProperties": 1},
-        "from": _WHEN,
-        "until": _WHEN,
-        "reason": {"type": "string", "minLength": 1, "maxLength": LONGEST_REASON},
-        "release_per_s": or_null({"type": "integer", "minimum": 1, "maximum": FASTEST_RELEASE}),
-    },
-    optional=["from", "until", "release_per_s"],
-)
 REFUSALS = (
     *("idempotency_conflict", "identity_mismatch", "role_missing", "self_approval", "stale_version", "stale_content"),
     *("already_decided", "wrong_state", "not_owner", "lease_lost", "already_claimed", "held", "machine_unavailable", "guard_failed"),
@@ -337,6 +271,49 @@ OPERATIONS: tuple[Operation, ...] = (
         RELEASE,
         asks=True,
     ),
+    Operation(
+        "POST",
+        operations.OPERATIONS,
+        operations.begin,
+        "Write down an operation before it happens",
+        (AS, SESSION, TASK_ID, KEY),
+        {200: Answer("The operation that is there under this name", ref("Operation")), 201: Answer("The operation", ref("Operation"))},
+        (*OF_AN_OWNER, "idempotency_conflict", "operation_in_doubt", "parked"),
+        BEGINNING,
+        asks=True,
+    ),
+    _read(
+        operations.OPERATIONS,
+        operations.listing,
+        "A task's operations, as they stand",
+        _OPERATIONS,
+        TASK_ID,
+        LIMIT,
+        CURSOR,
+        codes=OF_A_TASK,
+    ),
+    Operation(
+        "POST",
+        operations.OUTCOME,
+        operations.settle,
+        "Say what came of an operation",
+        (AS, SESSION, OPERATION_ID, KEY),
+        {200: _OPERATION},
+        (*OF_AN_OWNER, "unknown_operation", "idempotency_conflict", "operation_in_doubt"),
+        OUTCOME,
+        asks=True,
+    ),
+    Operation(
+        "PUT",
+        operations.CHECKPOINT,
+        operations.checkpoint,
+        "Keep how far the owner is",
+        (AS, SESSION, TASK_ID),
+        {200: Answer("Where it stands", ref("Checkpoint"))},
+        (*OF_AN_OWNER, "stale_version"),
+        CHECKPOINT,
+    ),
+    _read("/v1/tasks/{id}/resume", operations.resume, "All that is known of how far a task is", _RESUMED, TASK_ID, codes=OF_A_TASK),
     _read(past.HISTORY, past.history, "A task's history, oldest first", _ENTRIES, TASK_ID, LIMIT, CURSOR, codes=OF_A_TASK),
     _read("/v1/tasks/{id}/evidence", past.evidence, "A task's evidence by check", _EVIDENCE, TASK_ID, codes=OF_A_TASK),
     _read("/v1/tasks/{id}/decisions", past.decisions, "Every decision on a task", _DECISIONS, TASK_ID, codes=OF_A_TASK),

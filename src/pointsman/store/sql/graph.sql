@@ -13,7 +13,7 @@ ORDER BY d.upstream;
 
 -- name: due_dependents :many
 -- Tasks that the end of another concerns, in the order in which whoever locks several takes them.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers, on_failure
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, begun, blockers, on_failure
 FROM dependencies
 JOIN tasks ON id = dependent
 WHERE upstream = :upstream AND settled = 0 AND (on_failure <> 'block' OR :blocked_too = 1)
@@ -28,7 +28,7 @@ RETURNING dependent;
 
 -- name: open_children :many
 -- Children that are not over, in the order in which whoever locks several takes them.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, begun, blockers
 FROM tasks
 WHERE parent = :parent AND final = 0
 ORDER BY id

@@ -1,20 +1,20 @@
 -- name: find_task :one?
 -- A task by id, locked for a decision.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, begun, blockers
 FROM tasks
 WHERE id = :id
 /*lock*/;
 
 -- name: find_tasks@sqlite :many
 -- Tasks by their ids, a JSON array, locked for a decision in the order in which whoever locks several takes them.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, begun, blockers
 FROM tasks
 WHERE id IN (SELECT value FROM json_each(:ids))
 ORDER BY id
 /*lock*/;
 
 -- name: find_tasks@postgres :many
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, begun, blockers
 FROM tasks
 WHERE id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS json))))
 ORDER BY id
@@ -58,7 +58,7 @@ RETURNING key;
 
 -- name: next_in_lane :many
 -- The first claimable tasks of a lane from a place on. One that somebody is deciding on is passed over.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, begun, blockers
 FROM tasks
 WHERE ready > 0 AND machine = :machine AND machine_version = :machine_version AND state = :state AND lane = :lane
     AND (place, key) >= (:place, :from_key)
@@ -68,7 +68,7 @@ LIMIT :limit
 
 -- name: next_in_lane_at_last :many
 -- The same, waiting for whoever holds a row: it may be given back.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, begun, blockers
 FROM tasks
 WHERE ready > 0 AND machine = :machine AND machine_version = :machine_version AND state = :state AND lane = :lane
     AND (place, key) >= (:place, :from_key)
@@ -109,11 +109,11 @@ WHERE id = :id AND lease_until < :lease_until;
 INSERT INTO tasks (
     id, machine, machine_version, state, final, version, revision, digest, fields, owner, owner_root, session, epoch,
     priority, place, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until,
-    since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers, ready, wake_at, lane
+    since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, begun, blockers, ready, wake_at, lane
 ) VALUES (
     :id, :machine, :machine_version, :state, :final, :version, :revision, :digest, :fields, :owner, :owner_root, :session, :epoch,
     :priority, :place, :evidence, :contributors, :decisions, :created_by, :created_at, :updated_at, :head, :lease_until,
-    :since, :deadline, :run_at, :tags, :needs, :dedupe_key, :parent, :blocked_by, :attempts, :parked, :joining, :blockers, :ready, :wake_at, :lane
+    :since, :deadline, :run_at, :tags, :needs, :dedupe_key, :parent, :blocked_by, :attempts, :parked, :joining, :begun, :blockers, :ready, :wake_at, :lane
 )
 RETURNING key;
 
@@ -122,7 +122,7 @@ RETURNING key;
 INSERT INTO tasks (
     id, machine, machine_version, state, final, version, revision, digest, fields, owner, owner_root, session, epoch, priority,
     place, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags,
-    needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers, ready, wake_at, lane
+    needs, dedupe_key, parent, blocked_by, attempts, parked, joining, begun, blockers, ready, wake_at, lane
 )
 SELECT
     value ->> 'id', value ->> 'machine', value ->> 'machine_version', value ->> 'state', value ->> 'final', value ->> 'version',
@@ -131,7 +131,7 @@ SELECT
     value ->> 'decisions', value ->> 'created_by', value ->> 'created_at', value ->> 'updated_at', value ->> 'head',
     value ->> 'lease_until', value ->> 'since', value ->> 'deadline', value ->> 'run_at', value ->> 'tags', value ->> 'needs',
     value ->> 'dedupe_key', value ->> 'parent', value ->> 'blocked_by', value ->> 'attempts', value ->> 'parked',
-    value ->> 'joining', value ->> 'blockers', value ->> 'ready', value ->> 'wake_at', value ->> 'lane'
+    value ->> 'joining', value ->> 'begun', value ->> 'blockers', value ->> 'ready', value ->> 'wake_at', value ->> 'lane'
 FROM json_each(:rows)
 RETURNING key, id;
 
@@ -139,12 +139,12 @@ RETURNING key, id;
 INSERT INTO tasks (
     id, machine, machine_version, state, final, version, revision, digest, fields, owner, owner_root, session, epoch, priority,
     place, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags,
-    needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers, ready, wake_at, lane
+    needs, dedupe_key, parent, blocked_by, attempts, parked, joining, begun, blockers, ready, wake_at, lane
 )
 SELECT
     id, machine, machine_version, state, final, version, revision, digest, fields, owner, owner_root, session, epoch, priority,
     place, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags,
-    needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers, ready, wake_at, lane
+    needs, dedupe_key, parent, blocked_by, attempts, parked, joining, begun, blockers, ready, wake_at, lane
 FROM json_populate_recordset(CAST(NULL AS tasks), CAST(:rows AS json))
 RETURNING key, id;
 
@@ -155,7 +155,7 @@ SET state = :state, final = :final, version = :version, revision = :revision, di
     owner_root = :owner_root, session = :session, epoch = :epoch, evidence = :evidence, contributors = :contributors,
     decisions = :decisions, updated_at = :updated_at, head = :head,
     lease_until = :lease_until, since = :since, deadline = :deadline, run_at = :run_at, place = :place, attempts = :attempts,
-    parked = :parked, joining = :joining, ready = :ready, wake_at = :wake_at, lane = coalesce(:lane, lane)
+    parked = :parked, joining = :joining, begun = :begun, ready = :ready, wake_at = :wake_at, lane = coalesce(:lane, lane)
 WHERE key = :key AND version = :expected_version AND epoch = :expected_epoch
 RETURNING version;
 
@@ -167,7 +167,7 @@ SET
     owner = r.owner, owner_root = r.owner_root, session = r.session, epoch = r.epoch, evidence = r.evidence,
     contributors = r.contributors, decisions = r.decisions, updated_at = r.updated_at, head = r.head, lease_until = r.lease_until,
     since = r.since, deadline = r.deadline, run_at = r.run_at, place = r.place, attempts = r.attempts, parked = r.parked,
-    joining = r.joining, ready = r.ready, wake_at = r.wake_at, lane = coalesce(r.lane, tasks.lane)
+    joining = r.joining, begun = r.begun, ready = r.ready, wake_at = r.wake_at, lane = coalesce(r.lane, tasks.lane)
 FROM (
     SELECT
         value ->> 'key' AS key, value ->> 'expected_version' AS expected_version, value ->> 'expected_epoch' AS expected_epoch,
@@ -177,7 +177,7 @@ FROM (
         value ->> 'evidence' AS evidence, value ->> 'contributors' AS contributors, value ->> 'decisions' AS decisions,
         value ->> 'updated_at' AS updated_at, value ->> 'head' AS head, value ->> 'lease_until' AS lease_until,
         value ->> 'since' AS since, value ->> 'deadline' AS deadline, value ->> 'run_at' AS run_at, value ->> 'place' AS place,
-        value ->> 'attempts' AS attempts, value ->> 'parked' AS parked, value ->> 'joining' AS joining, value ->> 'ready' AS ready,
+        value ->> 'attempts' AS attempts, value ->> 'parked' AS parked, value ->> 'joining' AS joining, value ->> 'begun' AS begun, value ->> 'ready' AS ready,
         value ->> 'wake_at' AS wake_at, value ->> 'lane' AS lane
     FROM json_each(:rows)
 ) AS r
@@ -191,12 +191,12 @@ SET
     owner = r.owner, owner_root = r.owner_root, session = r.session, epoch = r.epoch, evidence = r.evidence,
     contributors = r.contributors, decisions = r.decisions, updated_at = r.updated_at, head = r.head, lease_until = r.lease_until,
     since = r.since, deadline = r.deadline, run_at = r.run_at, place = r.place, attempts = r.attempts, parked = r.parked,
-    joining = r.joining, ready = r.ready, wake_at = r.wake_at, lane = coalesce(r.lane, tasks.lane)
+    joining = r.joining, begun = r.begun, ready = r.ready, wake_at = r.wake_at, lane = coalesce(r.lane, tasks.lane)
 FROM json_to_recordset(CAST(:rows AS json)) AS r (
     key bigint, expected_version bigint, expected_epoch bigint, state text, final bigint, version bigint, revision bigint,
     digest text, fields text, owner text, owner_root text, session text, epoch bigint, evidence text, contributors text,
     decisions text, updated_at bigint, head text, lease_until bigint, since bigint, deadline bigint, run_at bigint, place bigint,
-    attempts text, parked text, joining text, ready bigint, wake_at bigint, lane bigint
+    attempts text, parked text, joining text, begun text, ready bigint, wake_at bigint, lane bigint
 )
 WHERE tasks.key = r.key AND tasks.version = r.expected_version AND tasks.epoch = r.expected_epoch
 RETURNING tasks.key;
@@ -210,7 +210,7 @@ RETURNING blockers;
 
 -- name: tasks_after :many
 -- Every task row in key order, for verification.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers, final, place, (SELECT l.text FROM lanes AS l WHERE l.key = tasks.lane) AS lane
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, begun, blockers, final, place, (SELECT l.text FROM lanes AS l WHERE l.key = tasks.lane) AS lane
 FROM tasks
 WHERE key > :after
 ORDER BY key
@@ -241,7 +241,7 @@ WHERE state IS NOT NULL;
 
 -- name: list_by_created_at :many
 -- A page of one state, in order of creation.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, begun, blockers
 FROM tasks
 WHERE state = :state AND final = :final
     AND (created_at, id) > (:after, :after_id)
@@ -253,7 +253,7 @@ LIMIT :limit;
 
 -- name: list_by_updated_at :many
 -- The same, in order of the last entry.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, begun, blockers
 FROM tasks
 WHERE state = :state AND final = :final
     AND (updated_at, id) > (:after, :after_id)
@@ -265,7 +265,7 @@ LIMIT :limit;
 
 -- name: list_by_priority :many
 -- The same, in the order in which tasks are claimed.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, begun, blockers
 FROM tasks
 WHERE state = :state AND final = :final
     AND (place, id) > (:after, :after_id)
@@ -277,7 +277,7 @@ LIMIT :limit;
 
 -- name: list_owned :many
 -- A page of the open tasks that one owner holds. They are few, and sorted here.
-SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, blockers
+SELECT key, id, machine, machine_version, state, version, revision, digest, fields, owner, owner_root, session, epoch, priority, evidence, contributors, decisions, created_by, created_at, updated_at, head, lease_until, since, deadline, run_at, tags, needs, dedupe_key, parent, blocked_by, attempts, parked, joining, begun, blockers
 FROM tasks
 WHERE final = 0
     AND owner = :owner

@@ -110,6 +110,9 @@ UNION ALL SELECT 'proposals' AS name, count(length(CAST(t AS text))) AS rows FRO
 UNION ALL SELECT 'holds' AS name, count(length(CAST(t AS text))) AS rows FROM holds AS t
 UNION ALL SELECT 'schedules' AS name, count(length(CAST(t AS text))) AS rows FROM schedules AS t
 UNION ALL SELECT 'refusals' AS name, count(length(CAST(t AS text))) AS rows FROM refusals AS t
+UNION ALL SELECT 'operations' AS name, count(length(CAST(t AS text))) AS rows FROM operations AS t
+UNION ALL SELECT 'testimonies' AS name, count(length(CAST(t AS text))) AS rows FROM testimonies AS t
+UNION ALL SELECT 'checkpoints' AS name, count(length(CAST(t AS text))) AS rows FROM checkpoints AS t
 UNION ALL SELECT 'prunings' AS name, count(length(CAST(t AS text))) AS rows FROM prunings AS t
 UNION ALL SELECT 'pruned' AS name, count(length(CAST(t AS text))) AS rows FROM pruned AS t
 UNION ALL SELECT 'dependencies' AS name, count(length(CAST(t AS text))) AS rows FROM dependencies AS t

@@ -1,0 +1,349 @@
+"""Operations: durable steps of a task with a stable id, written before they happen.
+
+             begin               succeeded, failed
+    (none) ────────▶ started ─────────────────────▶ finished, for good
+                      ▲   │ not_done
+                begin └── not_done
+
+A started operation whose owner was replaced, gave the task back or let its lease run out is *in doubt*: nobody alive can say
+whether it happened. That is read from the task and stored nowhere, so a takeover writes nothing here. What a new owner may do
+then is declared with the operation's kind:
+
+    repeatable, keyed   begin it again: doing it twice does no harm, or the remote knows its id
+    lookup              ask the remote by its id: what was found is its outcome; `not_done` counts only once the sender had given up
+                        and a time to settle has passed
+    ask                 a person with role operator says what happened
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from pointsman.errors import Refusal
+from pointsman.kernel.bound import Bound
+from pointsman.kernel.chain import digest, same
+from pointsman.kernel.definition import KINDS, Definition, Effect, Kind
+from pointsman.kernel.lease import Claim, granted, not_mine
+from pointsman.kernel.parking import OPERATOR
+from pointsman.kernel.parking import refusal as parked
+from pointsman.kernel.refuse import refuse
+from pointsman.kernel.rules import Principal
+from pointsman.kernel.steps import Accept, Refuse
+from pointsman.kernel.task import Begun, Task, changes
+from pointsman.types import SECOND, Duration, Instant, Json, iso
+
+Outcome = Literal["succeeded", "failed", "not_done"]
+Status = Literal["started", "succeeded", "failed", "not_done"]
+Standing = Literal["started", "in_doubt", "succeeded", "failed", "not_done"]
+
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+AGAIN: frozenset[Kind] = frozenset({"repeatable", "keyed"})
+"""What a new owner begins again without asking anybody."""
+
+TIMEOUT: Duration = 60 * SECOND
+"""When a sender gives up, unless the operation says otherwise."""
+MOST_OPEN = 100
+"""How many operations of a task may be started and not finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What is about to be done. `timeout` is when its sender gives up, `settle` how long after that the remote may still come
+    to know of it; `compensates` is the operation that this one undoes."""
+
+    name: str
+    kind: Kind | None
+    effect: str | None
+    request: Json
+    timeout: Duration | None = None
+    settle: Duration | None = None
+    compensates: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation as it stands. `epoch`, `begun_by`, `begun_at` and `deadline` are those of whoever began it last, `attempt`
+    how often that was."""
+
+    id: str
+    task: str
+    name: str
+    kind: Kind
+    effect: str | None
+    request: Json
+    request_digest: str
+    settle: Duration
+    compensates: str | None
+    status: Status
+    epoch: int
+    attempt: int
+    begun_by: str
+    begun_at: Instant
+    deadline: Instant
+    settled_by: str | None = None
+    settled_at: Instant | None = None
+    result: Json = None
+    note: str | None = None
+
+    @property
+    def settles_at(self) -> Instant:
+        """From when on a remote that does not know of it never will."""
+        return self.deadline + self.settle
+
+    def standing(self, task: Task) -> Standing:
+        return "in_doubt" if self.status == "started" and not _underway(self.epoch, task) else self.status
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """Something that a checkpoint says is to be done yet."""
+
+    name: str
+    kind: Kind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What somebody says came of an operation."""
+
+    status: Outcome
+    result: Json = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An operation after a step, and the step; None where there was nothing to write. `standing` is what is answered."""
+
+    operation: Operation
+    standing: Standing
+    accept: Accept | None = None
+
+
+def _underway(epoch: int, task: Task) -> bool:
+    return task.held and epoch == task.epoch
+
+
+def unsettled(task: Task) -> Sequence[Mapping[str, Json]]:
+    """The operations that keep a task from being completed, as a refusal lists them."""
+    return [
+        {"operation": item.id, "name": item.name, "status": "started" if _underway(item.epoch, task) else "in_doubt"} for item in task.begun
+    ]
+
+
+# ── begin ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def begin(machine: Bound, task: Task, known: Operation | None, intent: Intent, claim: Claim, now: Instant, new_id: str) -> Step | Refuse:
+    """The owner is about to do something. `known` is what the task has under this name already."""
+    definition = machine.definition
+    if refusal := _not_now(machine, task, claim):
+        return Refuse(refusal)
+    meant = _declared(definition, task, intent, claim.by)
+    if isinstance(meant, Refusal):
+        return Refuse(meant)
+    asked = _asked(meant)
+    if known is None:
+        if len(task.begun) >= MOST_OPEN:
+            detail = f"{MOST_OPEN} operations of the task are not finished; finish one first"
+            return Refuse(refuse(definition, task, claim.by, "operation_in_doubt", detail, failed=unsettled(task)))
+        return _started(machine, task, _new(task, meant, asked, new_id), claim.by, now, meant, "started")
+    if known.request_digest != asked:
+        detail = f"operation {known.name} was begun with another request"
+        return Refuse(refuse(definition, task, claim.by, "idempotency_conflict", detail, operation=known.id))
+    stands = known.standing(task)
+    if stands == "not_done":
+        return _started(machine, task, known, claim.by, now, meant, "started")
+    if known.epoch != task.epoch and stands == "in_doubt" and known.kind in AGAIN:
+        return _started(machine, task, known, claim.by, now, meant, "in_doubt")
+    return Step(known, "started" if known.status == "started" and known.epoch == task.epoch else stands)
+
+
+def _not_now(machine: Bound, task: Task, claim: Claim) -> Refusal | None:
+    definition = machine.definition
+    if refusal := not_mine(definition, task, claim):
+        return refusal
+    if definition.state[task.state].final:
+        return refuse(definition, task, claim.by, "wrong_state", f"the task is over: it is {task.state}")
+    return None if task.parked is None else parked(machine, task, claim.by)
+
+
+def _declared(definition: Definition, task: Task, intent: Intent, by: Principal) -> Intent | Refusal:
+    """The intent as its machine declares it: the request of a declared effect is built from the task's fields, and nothing else
+    is taken for it."""
+    if intent.effect is None:
+        return intent if intent.kind is not None else _invalid(definition, task, by, ("kind", f"must be one of {', '.join(KINDS)}"))
+    effect = definition.effect.get(intent.effect)
+    if effect is None:
+        known = ", ".join(definition.effect) or "none"
+        return _invalid(definition, task, by, ("effect", f"machine {definition.name} declares no such effect; it has {known}"))
+    if task.state not in effect.during:
+        detail = f"{effect.name} may happen in {', '.join(effect.during)}; the task is {task.state}"
+        return refuse(definition, task, by, "wrong_state", detail)
+    request = built(effect, task)
+    wrong = [
+        (path, "is not what the machine declares; leave it out")
+        for path, given, declared in (("kind", intent.kind, effect.kind), ("request", intent.request, request))
+        if given is not None and not same(given, declared)
+    ]
+    if wrong:
+        return _invalid(definition, task, by, *wrong)
+    return replace(intent, kind=effect.kind, request=request, settle=effect.settle)
+
+
+def built(effect: Effect, task: Task) -> dict[str, Json]:
+    """The request of a declared effect: exactly these fields of the task."""
+    return {name: task.fields[name] for name in effect.request}
+
+
+def _invalid(definition: Definition, task: Task, by: Principal, *faults: tuple[str, str]) -> Refusal:
+    listed = [{"path": path, "message": message} for path, message in faults]
+    return refuse(definition, task, by, "invalid", "; ".join(f"{path}: {message}" for path, message in faults), failed=listed)
+
+
+def _asked(intent: Intent) -> str:
+    """The digest of what was asked for, its kind and what it undoes included."""
+    return digest("operation request", [intent.kind, intent.effect, intent.request, intent.compensates])
+
+
+def _new(task: Task, intent: Intent, asked: str, new_id: str) -> Operation:
+    assert intent.kind is not None, "what has no kind was refused"
+    settle = intent.settle or 0
+    return Operation(
+        new_id,
+        task.id,
+        intent.name,
+        intent.kind,
+        intent.effect,
+        intent.request,
+        asked,
+        settle,
+        intent.compensates,
+        "not_done",
+        0,
+        0,
+        "",
+        0,
+        0,
+    )
+
+
+def _started(machine: Bound, task: Task, before: Operation, by: Principal, now: Instant, intent: Intent, answer: Standing) -> Step:
+    at = max(now, task.updated_at + 1)
+    timeout = TIMEOUT if intent.timeout is None else intent.timeout
+    operation = replace(
+        before,
+        status="started",
+        epoch=task.epoch,
+        attempt=before.attempt + 1,
+        begun_by=by.name,
+        begun_at=at,
+        deadline=at + timeout,
+        settled_by=None,
+        settled_at=None,
+        result=None,
+        note=None,
+    )
+    begun = (*(item for item in task.begun if item.id != operation.id), Begun(operation.id, operation.name, task.epoch))
+    return Step(operation, answer, _entry(machine, task, "begin", at, operation, begun, renews=True))
+
+
+# ── outcome ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def settle(machine: Bound, task: Task, operation: Operation, said: Said, claim: Claim, now: Instant) -> Step | Refuse:
+    """What came of an operation: by the task's owner, or, of one to `ask` for that is in doubt, by an operator who is a person."""
+    definition, by = machine.definition, claim.by
+    if (refusal := not_mine(definition, task, claim)) and not _answers(task, operation, claim):
+        return Refuse(refusal)
+    if operation.status != "started":
+        return _again(machine, task, operation, said, by)
+    if refusal := _doubtful(definition, task, operation, said, claim, now):
+        return Refuse(refusal)
+    at = max(now, task.updated_at + 1)
+    after = replace(operation, status=said.status, settled_by=by.name, settled_at=at, result=said.result, note=said.note)
+    left = tuple(item for item in task.begun if item.id != operation.id)
+    return Step(after, after.status, _entry(machine, task, "settle", at, after, left, renews=not _answers(task, operation, claim)))
+
+
+def _answers(task: Task, operation: Operation, claim: Claim) -> bool:
+    """Whether a person says what nobody else can."""
+    by = claim.by
+    return operation.kind == "ask" and operation.standing(task) == "in_doubt" and by.kind == "person" and by.has(OPERATOR)
+
+
+def _again(machine: Bound, task: Task, operation: Operation, said: Said, by: Principal) -> Step | Refuse:
+    """The same outcome said twice is one."""
+    if operation.status == said.status and same(operation.result, said.result):
+        return Step(operation, operation.status)
+    detail = f"operation {operation.name} {operation.status.replace('_', ' ')} already"
+    return Refuse(refuse(machine.definition, task, by, "wrong_state", detail, operation=operation.id))
+
+
+def _doubtful(definition: Definition, task: Task, operation: Operation, said: Said, claim: Claim, now: Instant) -> Refusal | None:
+    """What even the owner cannot say of an operation that another one began."""
+    if operation.epoch == task.epoch or _answers(task, operation, claim):
+        return None
+    if operation.kind == "ask":
+        detail = f"operation {operation.name} is in doubt: a person with role {OPERATOR} says what happened"
+        return refuse(definition, task, claim.by, "operation_in_doubt", detail, operation=operation.id)
+    if operation.kind == "lookup" and said.status == "not_done" and now < operation.settles_at:
+        detail = f"operation {operation.name} may still arrive until {iso(operation.settles_at)}: look again after that"
+        wait = -(-(operation.settles_at - now) // SECOND)
+        return refuse(definition, task, claim.by, "operation_in_doubt", detail, operation=operation.id, retry_after_s=wait)
+    return None
+
+
+def _entry(machine: Bound, task: Task, kind: str, at: Instant, operation: Operation, begun: tuple[Begun, ...], *, renews: bool) -> Accept:
+    """Every accepted call of the owner renews."""
+    lease = granted(machine.definition.state[task.state], task.owner, at) if renews else task.lease
+    after = task.but(version=task.version + 1, updated_at=at, lease=lease, begun=begun)
+    return Accept(after, kind, kind, task.state, {"changes": changes(task, after), "operation": as_json(operation)})
+
+
+def as_json(operation: Operation) -> dict[str, Any]:
+    """All members, as history keeps them: times in µs."""
+    return {name: getattr(operation, name) for name in operation.__slots__}
+
+
+# ── what is left ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What is to be done yet, and who says so: its machine, the last checkpoint, or an attempt that came to nothing."""
+
+    name: str
+    kind: Kind | None
+    why: Literal["declared", "planned", "not_done"]
+    operation: str | None = None
+
+
+def pending(definition: Definition, task: Task, every: Sequence[Operation], plan: Sequence[Planned]) -> list[Pending]:
+    names, effects = {item.name for item in every}, {item.effect for item in every}
+    again = [Pending(item.name, item.kind, "not_done", item.id) for item in every if item.status == "not_done"]
+    declared = [Pending(item.name, item.kind, "declared") for item in definition.effects if task.state in item.during]
+    new = [item for item in declared if item.name not in effects]
+    planned = [Pending(item.name, item.kind, "planned") for item in plan if item.name not in names | {item.name for item in new}]
+    return [*again, *new, *planned]
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """What a cancelled task has done already: what succeeded, what nobody can answer for, and of what succeeded which effects can
+    be undone and which cannot."""
+
+    happened: Sequence[Operation]
+    in_doubt: Sequence[Operation]
+    undoable: Sequence[Operation]
+    not_undoable: Sequence[Operation]
+
+
+def happened(definition: Definition, every: Sequence[Operation]) -> Happened:
+    done = [item for item in every if item.status == "succeeded"]
+    undone = {item.compensates for item in done}
+    effects = [item for item in done if item.kind != "repeatable" and item.compensates is None and item.id not in undone]
+    undoable = [item for item in effects if (effect := definition.effect.get(item.effect or "")) and effect.undo]
+    return Happened(
+        done, [item for item in every if item.status == "started"], undoable, [item for item in effects if item not in undoable]
+    )

@@ -1,0 +1,108 @@
+"""The operations table, one row for each durable step, and what replaced owners said of them.
+
+A row stands as its last entry says, which is that of `version`; its own hash vouches for all of it, also once the payload of that
+entry was pruned.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+from pointsman.kernel.chain import canonical, digest, parse
+from pointsman.kernel.operation import Operation, Said
+from pointsman.store.database import Row, Tx
+from pointsman.types import Instant, Json
+
+PAGE = 500
+MOST_TESTIMONIES = 20
+"""How many are kept of one operation: whoever was replaced may be a loop."""
+
+_MEMBERS = tuple(item.name for item in fields(Operation))
+_JSON = ("request", "result")
+_FIXED = ("task", "name", "kind", "effect", "request", "request_digest", "settle", "compensates")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An operation as stored: the version of the entry that made it so, and the hash of the row."""
+
+    operation: Operation
+    version: int
+    hash: str
+
+    @property
+    def sound(self) -> bool:
+        return self.hash == _hash(self.operation, self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class Testimony:
+    """What somebody who did not own the task any more said of an operation."""
+
+    by: str
+    epoch: int | None
+    at: Instant
+    status: str
+    result: Json
+    note: str | None
+
+
+def _hash(operation: Operation, version: int) -> str:
+    return digest("operation", [version, *(getattr(operation, name) for name in _MEMBERS)])
+
+
+def _kept(row: Row) -> Kept:
+    *values, version, hash_ = row
+    members: dict[str, Any] = dict(zip(_MEMBERS, values, strict=True))
+    return Kept(Operation(**{**members, **{name: parse(members[name]) for name in _JSON}}), version, hash_)
+
+
+def find(tx: Tx, task_key: int, name: str) -> Kept | None:
+    """What a task, locked by whoever decides, has under a name."""
+    row = tx("find_operation", task=task_key, name=name)
+    return None if row is None else _kept(row)
+
+
+def by_id(tx: Tx, operation: str) -> Kept | None:
+    row = tx("operation", id=operation)
+    return None if row is None else _kept(row)
+
+
+def of_task(tx: Tx, task_id: str, after: str, limit: int) -> list[Kept]:
+    """A page of a task's operations by id: to the millisecond in the order in which they were first begun."""
+    return [_kept(row) for row in tx("operations_of", task=task_id, after=after, limit=limit)]
+
+
+def every(tx: Tx, task_id: str) -> Iterator[Kept]:
+    """All operations of a task, in the same order."""
+    after = ""
+    while page := of_task(tx, task_id, after, PAGE):
+        yield from page
+        after = page[-1].operation.id
+
+
+def put(tx: Tx, task_key: int, before: Kept | None, operation: Operation, version: int) -> None:
+    """Write an operation's step, which is the entry of this version."""
+    values: dict[str, Any] = {name: getattr(operation, name) for name in _MEMBERS}
+    values |= {name: canonical(values[name]) for name in _JSON}
+    values |= {"task": task_key, "version": version, "hash": _hash(operation, version)}
+    if before is None:
+        return tx("add_operation", **values)
+    moved = {name: value for name, value in values.items() if name not in _FIXED}
+    return tx("advance_operation", **moved, expected_version=before.version)
+
+
+def testify(tx: Tx, operation: str, by: str, epoch: int | None, said: Said) -> None:
+    """Keep what was said, unless enough was."""
+    if tx("count_testimonies", operation=operation)[0] < MOST_TESTIMONIES:
+        words = {"status": said.status, "result": canonical(said.result), "note": said.note}
+        tx("add_testimony", operation=operation, by=by, epoch=epoch, at=tx.now, **words)
+
+
+def testimonies(tx: Tx, operation: str) -> list[Testimony]:
+    rows = tx("testimonies_of", operation=operation)
+    return [Testimony(by, epoch, at, status, parse(result), note) for by, epoch, at, status, result, note in rows]
+
+
+def after(tx: Tx, last: str, limit: int) -> list[Kept]:
+    return [_kept(row) for row in tx("operations_after", after=last, limit=limit)]
