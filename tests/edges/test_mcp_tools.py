@@ -14,7 +14,8 @@ from pointsman.mcp.tools import Seating, Tool, names, toolbox
 
 TASKS = {"tasks": Tasks.definition}
 BOTH = {"articles": Articles.definition, "tasks": Tasks.definition}
-READS = {"list_work", "get_task", "wait_task", "get_proposal"}
+READS = {"list_work", "get_task", "wait_task", "get_proposal", "resume_task"}
+DURABLE = {"begin_operation", "finish_operation", "checkpoint"}
 OF_TASKS = {"start_draft", "request_approval", "approve", "reject", "complete_task", "fail_task"}
 EVERY_SEATING = [Seating(named, holds) for named in (True, False) for holds in (True, False)]
 
@@ -31,7 +32,7 @@ def schemas(form: Any) -> Iterator[dict[str, Any]]:
 
 def test_every_server_has_its_tools_and_one_for_each_event_that_does_not_acquire() -> None:
     found = toolbox(TASKS, Seating(named=True, holds=True))
-    assert set(found) == READS | {"create_task", "claim_task", "renew_lease", "release_task", "propose"} | OF_TASKS
+    assert set(found) == READS | {"create_task", "claim_task", "renew_lease", "release_task", "propose"} | DURABLE | OF_TASKS
     assert {name for name, tool in found.items() if tool.reads} == READS
 
 

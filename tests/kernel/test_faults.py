@@ -9,6 +9,7 @@ import pytest
 
 from pointsman import (
     DefinitionError,
+    Effect,
     Event,
     Machine,
     Schedule,
@@ -392,6 +393,79 @@ def bad_schedule_that_misfires_oddly():
         end = State(final=True, outcome="failed")
         stop = Event(new >> end)
         nightly = Schedule("0 3 * * *", misfire="twice")  # type: ignore[arg-type]  # here
+
+
+def bad_effect_of_kind():
+    class M(Machine, name="m"):
+        order: str
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+        pay = Effect("pay", during=new, request="order", kind="hope")  # type: ignore[arg-type]  # here
+
+
+def bad_effect_at_the_end():
+    class M(Machine, name="m"):
+        order: str
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+        pay = Effect("pay", during=new | end, request="order", kind="keyed")  # here
+
+
+def bad_effect_of_a_field_twice():
+    class M(Machine, name="m"):
+        order: str
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+        pay = Effect("pay", during=new, request=("order", "order"), kind="keyed")  # here
+
+
+def bad_effect_undone_by_nothing():
+    class M(Machine, name="m"):
+        order: str
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+        pay = Effect("pay", during=new, request="order", kind="keyed", undo="unpay")  # here
+
+
+def bad_effect_undone_by_itself():
+    class M(Machine, name="m"):
+        order: str
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+        pay = Effect("pay", during=new, request="order", kind="keyed", undo="pay")  # here
+
+
+def bad_time_of_an_effect():
+    class M(Machine, name="m"):
+        order: str
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+        pay = Effect("pay", during=new, request="order", kind="lookup", settle=-1)  # here
+
+
+def unknown_field_of_an_effect():
+    class M(Machine, name="m"):
+        order: str
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+        pay = Effect("pay", during=new, request="ordre", kind="keyed")  # here
+
+
+def reads_no_content_of_an_effect():
+    class M(Machine, name="m"):
+        order: str
+        remark: str | None = note()
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+        pay = Effect("pay", during=new, request="remark", kind="keyed")  # here
 
 
 def unknown_event_at_the_deadline():
@@ -781,6 +855,7 @@ CODES = {
     "no_deadline",
     "unfit_deadline",
     "bad_schedule",
+    "bad_effect",
     "unknown_event",
     "unused_otherwise",
     "unknown_check",

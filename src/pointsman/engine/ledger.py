@@ -59,7 +59,9 @@ class Ledger(Proposing):
         if found:
             raise invalid(*found)
         spans = [None if given is None else seconds(given) for given in (timeout_s, settle_s)]
-        intent = Intent(name, kind, effect, request, spans[0], spans[1], None if compensates is None else _named(compensates, "compensates"))
+        intent = Intent(
+            name, kind, effect, request, spans[0], spans[1], None if compensates is None else _named(compensates, "compensates")
+        )
         asked = {"verb": "begin", "id": wanted, "name": name, **given_of({"kind": kind, "effect": effect, "request": request})}
         deciding = self.deciding(by, session, idempotency_key, asked)
         claim = Proposal("begin", {}, deciding.call.by, self.door.strict, session, epoch)
