@@ -121,4 +121,5 @@ def test_every_hint_is_set_and_every_description_is_our_own(tmp_path: Any) -> No
         assert "IGNORE" not in tool.model_dump_json()
     assert {tool.name for tool in tools if tool.annotations.idempotent_hint} == READS | {
         *("approve", "reject", "drop", "complete_task", "fail_task", "renew_lease", "release_task"),
+        *("begin_operation", "finish_operation"),
     }
