@@ -179,7 +179,7 @@ def a_hold(pm: Pointsman, name: str) -> None:
 def what_is_due(pm: Pointsman, name: str, opened: Callable[..., Pointsman]) -> None:
     """A reminder, and a task made on a schedule, which a newer version declares no more."""
     Schedules(pm.engine).run_once()
-    pm.engine.db.run(lambda tx: clock.move(None, 0, tx))
+    pm.engine.db.run(lambda tx: clock.move(clock.find(tx), 0, tx))
     with opened([timed(name, scheduled=True)], clock=FakeClock(wall_clock() + seconds(120))) as later:
         backlogs.retire(later.engine)
         duty = Deadlines(later.engine)

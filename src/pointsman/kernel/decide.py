@@ -138,7 +138,7 @@ def _accept(case: Case, proposed: Task) -> Accept:
     target = case.event.target(case.task.state)
     assert target is not None, "in_state has said so"
     after = change.decided(case, change.acquired(case, change.moved(case, proposed, target)))
-    return dataclasses.replace(_step(case, after, "acquire" if case.event.acquires else "event"), takes=True)
+    return _step(case, after, "acquire" if case.event.acquires else "event", takes=True)
 
 
 def _otherwise(case: Case, proposed: Task) -> Accept:
@@ -148,14 +148,14 @@ def _otherwise(case: Case, proposed: Task) -> Accept:
     return _step(case, after, "otherwise", recorded_refusal(case.machine, case.event, after, case.proposal.by))
 
 
-def _step(case: Case, after: Task, kind: str, refusal: Refusal | None = None) -> Accept:
+def _step(case: Case, after: Task, kind: str, refusal: Refusal | None = None, *, takes: bool = False) -> Accept:
     payload: dict[str, Json] = {"changes": changes(case.task, after)}
     if case.values:
         payload["args"] = dict(case.values)
     if case.event.requires:
         used = {name: after.evidence[name].inputs_digest for name in case.event.requires if name in after.evidence}
         payload["evidence"] = dict(used)
-    return Accept(after, kind, case.event.name, case.task.state, payload, refusal)
+    return Accept(after, kind, case.event.name, case.task.state, payload, refusal, takes)
 
 
 def _reasons(failed: list[dict[str, Json]]) -> str:
