@@ -10,6 +10,7 @@ from typing import Any
 
 from bench import load
 from bench.flat import DRAFT
+from bench.load import FIELDS
 from bench.python_api import BY, drafting, opened
 from bench.table import Effort, Line
 from pointsman import Pointsman, Task
@@ -73,6 +74,9 @@ def claims(folder: Path, effort: Effort) -> Iterator[Line]:
         with ExitStack() as stack:
             made = {size: _behind(stack.enter_context(opened(folder)), size, terms) for size in (0, effort.behind)}
             yield flat(f"claim next, durable; behind {{}} {name}", {size: partial(claim, pm) for size, pm in made.items()}, effort)
+    with ExitStack() as stack:
+        made = {lanes: _apart(stack.enter_context(opened(folder)), lanes) for lanes in (1, QUEUED)}
+        yield flat("claim next, durable; of tasks in {} lanes", {lanes: partial(claim, pm) for lanes, pm in made.items()}, effort)
 
 
 BEHIND: Mapping[str, Mapping[str, Any]] = {
@@ -135,3 +139,9 @@ def _waiting(pm: Pointsman, size: int) -> Pointsman:
 def _behind(pm: Pointsman, size: int, terms: Mapping[str, Any]) -> Pointsman:
     load.fill(pm, size, **terms)
     return _waiting(pm, QUEUED)
+
+
+def _apart(pm: Pointsman, lanes: int) -> Pointsman:
+    """A queue of tasks each of which is called one of so many names."""
+    pm.create_batch([{"fields": FIELDS, "tags": [f"kind-{number % lanes}"]} for number in range(QUEUED)], by=BY, machine="tasks")
+    return pm

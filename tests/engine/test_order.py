@@ -16,7 +16,7 @@ from pointsman.engine import duties
 from pointsman.engine import propose as units
 from pointsman.kernel.case import Proposal
 from pointsman.kernel.terms import Terms
-from pointsman.store import tasks
+from pointsman.store import lanes, tasks
 from pointsman.store.database import Tx
 from pointsman.store.tasks import PRIORITY_STEP, WOKEN
 from pointsman.testing import FakeClock
@@ -109,6 +109,22 @@ def test_a_claimer_may_ask_for_tags_and_states(pm: Pointsman) -> None:
     pm.propose(red.id, "stay", by=support.OWNER, epoch=1)
     assert _order(pm, states=["work"]) == []
     assert _order(pm, states=["waiting", "rest"]) == [blue.id], "what somebody owns without a lease is not given away"
+
+
+def test_a_claim_looks_at_all_lanes_only_when_nothing_at_the_beginning_suits(url: str) -> None:
+    """However many there are: here one for each need."""
+    ran: list[str] = []
+    with Pointsman(url, [Queue], clock=FakeClock(), probe=ran.append) as pm:
+        for number in range(lanes.NEAR):
+            pm.create("queue", {}, by="ann", needs=[f"tool-{number}"])
+        last = pm.create("queue", {}, by="ann").id
+        for capabilities, whole, expected in (([], True, last), (["tool-3"], False, None)):
+            ran.clear()
+            task = pm.claim("queue", by="bob", capabilities=capabilities)
+            assert task is not None
+            assert expected in (None, task.id)
+            assert ("before:lanes_with_work" in ran) == whole
+        assert pm.claim("queue", by="bob") is None
 
 
 def test_a_state_that_no_version_has_is_said_so(pm: Pointsman) -> None:
@@ -276,10 +292,12 @@ def _opened(url: str, clock: FakeClock) -> Iterator[Pointsman]:
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(steps=st.lists(STEPS, max_size=25))
-def test_what_is_given_is_the_first_of_all_that_is_eligible(shared_url: str, steps: list[tuple[Any, ...]]) -> None:
+@given(steps=st.lists(STEPS, max_size=25), near=st.sampled_from([1, 2, lanes.NEAR]))
+def test_what_is_given_is_the_first_of_all_that_is_eligible(shared_url: str, steps: list[tuple[Any, ...]], near: int) -> None:
+    """However much of the line is looked at before all its lanes are."""
     clock, made = FakeClock(), list[Modelled]()
-    with _opened(shared_url, clock) as pm:
+    with pytest.MonkeyPatch.context() as patch, _opened(shared_url, clock) as pm:
+        patch.setattr(lanes, "NEAR", near)
         for step in steps:
             _step(pm, clock, made, step)
         for capabilities in ({"gpu", "git"}, {"gpu", "git"}):

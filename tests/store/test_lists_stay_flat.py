@@ -95,13 +95,14 @@ CLAIMING = (
     "next_wake",
     "wake",
     "wake_at_last",
+    "first_in_line",
     "lanes_with_work",
     "next_in_lane",
     "next_in_lane_at_last",
     "uses_of_limit",
     "free_places",
 )
-INDEXES = {"tasks_waking", "tasks_ready", "tasks_pkey", "lanes_pkey", "limit_uses_in_window", "limit_uses_pkey"}
+INDEXES = {"tasks_waking", "tasks_ready", "tasks_in_line", "tasks_pkey", "lanes_pkey", "limit_uses_in_window", "limit_uses_pkey"}
 
 
 @pytest.mark.parametrize("name", CLAIMING)

@@ -28,8 +28,8 @@ from pointsman.kernel.rules import mentions
 from pointsman.store import holds, tasks
 from pointsman.store.database import Tx
 from pointsman.store.hints import of_queue
+from pointsman.store.lanes import END, Place
 from pointsman.store.tasks import Stored, place
-from pointsman.types import Instant
 
 
 class Look(Enum):
@@ -48,7 +48,7 @@ class Onward:
     """A look that goes on in a unit of its own, beyond a place in the line; `why` is what its caller was refused so far."""
 
     look: Look
-    beyond: tuple[Instant, int] = BEGINNING
+    beyond: Place = BEGINNING
     why: Refusal | None = None
 
 
@@ -121,7 +121,7 @@ class _Asked:
 
 def _looked(asked: _Asked, tx: Tx, at: At) -> list[Done] | At | None:
     on, deciding, wanted = at if isinstance(at, Onward) else Onward(at), asked.deciding, asked.wanted
-    if on.look is not Look.LAST:
+    if _near(asked, on):
         tasks.wake_ahead(tx, wanted.machine)
         line.ahead(deciding.registry, tx, wanted)
         holds.ahead(tx)
@@ -130,12 +130,21 @@ def _looked(asked: _Asked, tx: Tx, at: At) -> list[Done] | At | None:
     waiting = on.look is Look.LAST
     while waiting and tasks.wake(tx, wanted.machine, waiting=True) == tasks.WOKEN:
         pass
-    lanes, many = line.lanes_for(deciding.registry, tx, wanted), 1 if waiting else asked.many
-    looking = Looking(-(-many // max(1, len(lanes))), held=bool(deciding.holds(tx)), waiting=waiting, beyond=on.beyond)
+    many, near = 1 if waiting else asked.many, _near(asked, on)
+    lanes, before = line.lanes_for(deciding.registry, tx, wanted, near=near)
+    looking = Looking(-(-many // max(1, len(lanes))), bool(deciding.holds(tx)), waiting, on.beyond, before)
     taken, then = _taken(replace(asked, many=many), tx, lanes, looking, on)
     if taken:
         return taken
+    if then.beyond == on.beyond and before != END:
+        return _looked(asked, tx, Onward(on.look, before, then.why))
     return then if then.beyond != on.beyond else _nothing(asked, tx, then, lanes)
+
+
+def _near(asked: _Asked, on: Onward) -> bool:
+    """Whether the beginning of the line is looked at first. Whoever wants many, goes on from a place, or has to be sure that nothing
+    waits, looks at every lane."""
+    return asked.many == 1 and on.look is not Look.LAST and on.beyond == BEGINNING
 
 
 def _nothing(asked: _Asked, tx: Tx, on: Onward, lanes: Line) -> Look | None:
@@ -143,7 +152,7 @@ def _nothing(asked: _Asked, tx: Tx, on: Onward, lanes: Line) -> Look | None:
     if on.look is Look.LAST:
         if on.why is not None:
             raise Refused(on.why)
-        return None if line.lanes_for(asked.deciding.registry, tx, asked.wanted) == lanes else Look.AGAIN
+        return None if line.lanes_for(asked.deciding.registry, tx, asked.wanted, near=False)[0] == lanes else Look.AGAIN
     due = on.look is not Look.FIRST and tasks.can_wake(tx, asked.wanted.machine)
     if on.look is Look.AGAIN and due:
         return Look.WOKEN

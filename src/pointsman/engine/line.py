@@ -13,12 +13,12 @@ from pointsman.kernel.limits import full
 from pointsman.kernel.task import Task
 from pointsman.store import lanes, limits, tasks
 from pointsman.store.database import Tx
-from pointsman.store.lanes import Lane
+from pointsman.store.lanes import END, Lane, Place
 from pointsman.store.tasks import Stored, place
-from pointsman.types import EARLIEST, Instant
+from pointsman.types import EARLIEST
 
 Line = Sequence[tuple[Lane, Definition]]
-BEGINNING: tuple[Instant, int] = (EARLIEST, 0)
+BEGINNING: Place = (EARLIEST, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,14 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class Looking:
     """How the line is read: so many tasks of a lane together; with an eye on holds, where there are any; waiting for whoever
-    decides on one, or passing over it; and from a place on. `barred` are versions of which this caller may take nothing."""
+    decides on one, or passing over it; from a place on, and not to another. `barred` are versions of which this caller may take
+    nothing."""
 
     together: int
     held: bool
     waiting: bool
-    beyond: tuple[Instant, int]
+    beyond: Place
+    before: Place
     barred: set[int] = field(default_factory=set[int])
 
 
@@ -51,14 +53,17 @@ def ahead(registry: Registry, tx: Tx, wanted: Wanted) -> None:
         lanes.ahead(tx, definition)
 
 
-def lanes_for(registry: Registry, tx: Tx, wanted: Wanted) -> Line:
+def lanes_for(registry: Registry, tx: Tx, wanted: Wanted, *, near: bool) -> tuple[Line, Place]:
     """The lanes in which a task waits that suits, over the versions that can be served here: unowned in the initial state,
-    or lapsed on the way back there; or either in the states that were asked for, which some version must have."""
+    or lapsed on the way back there; or either in the states that were asked for, which some version must have. `near` are those
+    of the line's beginning alone, with the place up to which that is all."""
     versions = registry.servable(tx, wanted.machine)
     there = {name for definition in versions for name in definition.state}
     if strange := [index for index, name in enumerate(wanted.states or ()) if name not in there]:
         raise invalid(*((f"states[{index}]", "no version of this machine that is served here has such a state") for index in strange))
-    return [(lane, definition) for definition in versions for lane in lanes.with_work(tx, definition) if _suits(wanted, definition, lane)]
+    found = [(definition, lanes.near(tx, definition) if near else (lanes.with_work(tx, definition), END)) for definition in versions]
+    suiting = [(lane, definition) for definition, (listed, _) in found for lane in listed if _suits(wanted, definition, lane)]
+    return suiting, min((before for _, (_, before) in found), default=END)
 
 
 def _suits(wanted: Wanted, definition: Definition, lane: Lane) -> bool:
@@ -69,10 +74,10 @@ def _suits(wanted: Wanted, definition: Definition, lane: Lane) -> bool:
 def candidates(tx: Tx, wanted: Wanted, line: Line, looking: Looking) -> Iterator[Stored]:
     """Tasks in the order of their places, over all lanes, each locked when it is given out."""
     first = [max((lane.place, lane.head), looking.beyond) for lane, _ in line]
-    turns: list[tuple[Instant, int, int, Stored | None]] = [(*start, number, None) for number, start in enumerate(first)]
+    turns: list[tuple[int, int, int, Stored | None]] = [(*start, number, None) for number, start in enumerate(first)]
     coming = [_of_lane(tx, lane, definition, looking) for lane, definition in line]
     heapify(turns)
-    while turns:
+    while turns and turns[0][:2] < looking.before:
         at, key, number, found = heappop(turns)
         if found is not None:
             if _serves(wanted, line[number][0], found.task):

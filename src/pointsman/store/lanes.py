@@ -7,7 +7,7 @@ from pointsman.kernel import limits
 from pointsman.kernel.chain import digest, parse
 from pointsman.kernel.definition import Definition
 from pointsman.kernel.task import Task
-from pointsman.store.database import Tx
+from pointsman.store.database import Row, Tx
 from pointsman.types import Instant
 
 OPEN = 1
@@ -42,9 +42,25 @@ def text(definition: Definition, before: Task | None, after: Task) -> str | None
     return None if found == limits.lane(definition, before) else found
 
 
+NEAR = 16
+"""So much of a line is looked at before all its lanes are: as a rule its first task suits."""
+Place = tuple[Instant, int]
+"""A place in the line: the rank that is stored, then the key."""
+END: Place = (2**62, 0)
+
+
 def ahead(tx: Tx, definition: Definition) -> None:
-    """`with_work` is asked next."""
-    tx.ahead("lanes_with_work", machine=definition.name, machine_version=definition.version)
+    """`near` is asked next."""
+    tx.ahead("first_in_line", machine=definition.name, machine_version=definition.version, limit=NEAR)
+
+
+def near(tx: Tx, definition: Definition) -> tuple[list[Lane], Place]:
+    """The lanes of the first tasks in line, and up to which place there is no other."""
+    rows = tx("first_in_line", machine=definition.name, machine_version=definition.version, limit=NEAR)
+    firsts: dict[tuple[str, int], Row] = {}
+    for row in rows:
+        firsts.setdefault((row[0], row[1]), row)
+    return [_lane(definition, *row) for row in firsts.values()], END if len(rows) < NEAR else (rows[-1][3], rows[-1][4] + 1)
 
 
 def with_work(tx: Tx, definition: Definition) -> list[Lane]:

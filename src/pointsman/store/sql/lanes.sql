@@ -16,6 +16,15 @@ WHERE key > :after
 ORDER BY key
 LIMIT :limit;
 
+-- name: first_in_line :many
+-- The beginning of a line: the first tasks that can be claimed over all states and lanes, each with its lane.
+SELECT t.state, t.lane, lanes.text, t.place, t.key
+FROM tasks AS t
+JOIN lanes ON lanes.key = t.lane
+WHERE t.ready = 1 AND t.machine = :machine AND t.machine_version = :machine_version
+ORDER BY t.place, t.key
+LIMIT :limit;
+
 -- name: lanes_with_work :many
 -- The first task of each state and lane in which one can be claimed. Looks up the next one instead of reading all rows.
 WITH RECURSIVE found (key, state, lane, place) AS (
