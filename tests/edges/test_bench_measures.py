@@ -19,7 +19,7 @@ def test_every_figure_is_measured_and_printed(tmp_path: Path) -> None:
     assert [cell.strip() for cell in table[0].strip("|").split("|")] == list(HEAD)
     assert [line.name for line in lines if not re.search(r"\d", line.measured)] == []
     grown = [line for line in lines if line.aim.startswith("growth")]
-    assert len(grown) == 15
+    assert len(grown) == 16
     assert all(float(line.ratio) > 0 for line in grown)
 
 
