@@ -447,6 +447,27 @@ def test_a_handler_whose_lease_is_lost_goes_no_further(world: World, call: str) 
     assert (task.owner, task.state, task.version) == (OTHER, "paying", 4)
 
 
+def test_a_worker_stops_by_its_own_clock_before_its_lease_ends(world: World) -> None:
+    """The store owes an answer, so nobody knows whether the lease was renewed. It comes back, and that is too late."""
+    ran: list[str] = []
+
+    def handler(work: Work) -> None:
+        assert world.worker.keeper is not None
+        work.step("load", lambda: ran.append("load"))
+        lease = world.task.lease
+        for _ in range(299):
+            world.clock.advance(seconds(1))
+            world.worker.keeper.watch_once()
+        assert work.lost is not None
+        assert lease is not None
+        assert lease.expires_at > world.clock.now
+        work.step("more", lambda: ran.append("more"))
+
+    end = world.attempt(handler)
+    assert isinstance(end, Lost)
+    assert ("does not answer" in end.reason, ran, world.task.version) == (True, ["load"], 3)
+
+
 def test_one_that_is_not_told_yet_learns_it_from_the_store(world: World) -> None:
     for call in ("propose", "step", "effect", "checkpoint"):
 
