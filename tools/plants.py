@@ -186,4 +186,39 @@ PLANTS: tuple[Plant, ...] = (
         ("tests/promises/test_p05_history_is_gapless_and_cannot_be_altered.py",),
         (("    if not pruned.vouches_for(stored):", "    if pruned.version != stored.task.version:"),),
     ),
+    Plant(
+        "what this very owner began and the remote does not know is done again at once",
+        ("tests/worker/test_work.py",),
+        (("        if operation.epoch == self.claimed.epoch:\n            rest_s", "        if operation.epoch < 0:\n            rest_s"),),
+    ),
+    Plant(
+        "an effect that a new owner sends without looking",
+        ("tests/promises/test_p04_nothing_is_silently_done_twice.py::test_what_is_looked_up_happens_neither_twice_nor_never",),
+        (
+            (
+                '        self._probe("find.before")\n        finding: Finding = yield Call(find, operation)',
+                '        self._probe("find.before")\n        finding: Finding = NotFound',
+            ),
+        ),
+    ),
+    Plant(
+        "an effect whose lease may end before its sender gives up",
+        ("tests/worker/test_work.py",),
+        (("        if self._keeper.lasts(self.kept, timeout_s):\n", "        if timeout_s:\n"),),
+    ),
+    Plant(
+        "heartbeats that wait until handlers are done with their connections",
+        ("tests/worker/test_heartbeats.py",),
+        (("self._db = pm.engine.db.aside()", "self._db = pm.engine.db"),),
+    ),
+    Plant(
+        "a step that is remembered under a name that stands for another",
+        ("tests/engine/test_operations.py",),
+        (
+            (
+                "isinstance(meant, Refusal) or known is None or known.request_digest == _asked(meant)",
+                "isinstance(meant, Refusal) or known is None or known.name == meant.name",
+            ),
+        ),
+    ),
 )

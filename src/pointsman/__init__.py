@@ -27,16 +27,28 @@ from pointsman.kernel.rules import Principal, contributor, owner, person, role
 from pointsman.kernel.task import Task
 from pointsman.kernel.verdict import Verdict
 from pointsman.types import hours, minutes, seconds
-from pointsman.worker.worker import Outcome, Work, Worker
+from pointsman.worker.outcomes import Cancel, Defer, Done, EffectFailed, Fail, Finding, Found, NotFound, NotSent, Outcome, Unknown
+from pointsman.worker.work import AsyncWork, Work
+from pointsman.worker.worker import Worker
 
 __all__ = [
+    "AsyncWork",
+    "Cancel",
+    "Defer",
     "DefinitionError",
+    "Done",
     "Door",
     "Effect",
+    "EffectFailed",
     "Event",
+    "Fail",
+    "Finding",
+    "Found",
     "Limit",
     "Machine",
     "NonBlank",
+    "NotFound",
+    "NotSent",
     "Outcome",
     "Pointsman",
     "Principal",
@@ -47,6 +59,7 @@ __all__ = [
     "StoreError",
     "Task",
     "Tasks",
+    "Unknown",
     "Verdict",
     "Work",
     "Worker",

@@ -4,9 +4,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from acceptance.cli import COMMAND, environment
@@ -61,8 +62,8 @@ BEGUN = 'echo $$ >"$HERE/begun.new"; mv "$HERE/begun.new" "$HERE/begun"'
 """Parts of a command's script: finish the task, wait for a file, say that it runs and under which number."""
 
 
-def until(what: str, holds: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE_S
+def until(what: str, holds: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
+    end = time.monotonic() + patience_s
     while not (found := holds()):
         assert time.monotonic() < end, f"never: {what}"
         threading.Event().wait(0.02)
@@ -72,21 +73,23 @@ def until(what: str, holds: Callable[[], Any]) -> Any:
 class Board:
     """The machine's database, as this process sees it, and a folder that commands know as HERE."""
 
-    def __init__(self, folder: Path, url: str):
+    def __init__(self, folder: Path, url: str, work: str = WORK):
         self.folder, self.url = folder, url
         self.work = folder / "work.py"
-        self.work.write_text(WORK)
+        self.work.write_text(work)
         self.pm = Pointsman(url, machines(self.work))
         self.started: list[subprocess.Popen[str]] = []
 
     def create(self) -> str:
         return self.pm.create("jobs", {}, by="ann").id
 
-    def start(self, *argv: str) -> "subprocess.Popen[str]":
+    def start(self, *argv: str, stdout: int = subprocess.PIPE, env: Mapping[str, str] = MappingProxyType({})) -> "subprocess.Popen[str]":
         """A command on this board, under the name `worker-a`."""
-        env = environment({"PYTHON": sys.executable, "HERE": str(self.folder), "POINTSMAN_DB": self.url, "POINTSMAN_AS": "worker-a"})
+        given = environment(
+            {"PYTHON": sys.executable, "HERE": str(self.folder), "POINTSMAN_DB": self.url, "POINTSMAN_AS": "worker-a", **env}
+        )
         process = subprocess.Popen(
-            [*COMMAND, *argv], cwd=self.folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*COMMAND, *argv], cwd=self.folder, env=given, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True
         )
         self.started.append(process)
         return process
@@ -134,9 +137,9 @@ def gone(pid: int) -> bool:
 
 
 @contextmanager
-def board(folder: Path, url: str) -> Iterator[Board]:
+def board(folder: Path, url: str, work: str = WORK) -> Iterator[Board]:
     """Whatever was started is ended with the block, and the record is whole."""
-    made = Board(folder, url)
+    made = Board(folder, url, work)
     try:
         yield made
         assert made.pm.verify().ok

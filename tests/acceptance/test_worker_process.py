@@ -1,8 +1,14 @@
 """`pointsman worker` in real processes: the handlers of a work file, called with tasks."""
 
+import fcntl
 import json
+import os
+import re
+import select
 import signal
+import struct
 import subprocess
+import termios
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from acceptance.board import LONGER_S, Board, board, ended, gone, until
+from acceptance.board import LONGER_S, PATIENCE_S, Board, board, ended, gone, until
 
 
 @pytest.fixture
@@ -34,8 +40,11 @@ def test_it_works_on_several_tasks_and_ends_when_told(jobs: Board) -> None:
     for id in ids:
         assert jobs.pm.wait(id, states=["done"]).state == "done"
     process.send_signal(signal.SIGTERM)
-    status, _, err = ended(process)
+    status, out, err = ended(process)
     assert (status, err) == (0, "")
+    lines = [json.loads(line) for line in out.splitlines()]
+    told = {line["task"]: (line["machine"], line["end"], line["state"], line["reason"]) for line in lines}
+    assert told == dict.fromkeys(ids, ("jobs", "done", "done", None))
 
 
 def test_a_handler_that_raises_costs_an_attempt_and_not_the_worker(jobs: Board) -> None:
@@ -49,9 +58,52 @@ def test_a_handler_that_raises_costs_an_attempt_and_not_the_worker(jobs: Board) 
     two = jobs.create()
     assert jobs.pm.wait(two, states=["done"]).state == "done"
     process.send_signal(signal.SIGINT)
-    status, _, err = ended(process)
+    status, out, err = ended(process)
     assert status == 0
     assert "ValueError: as told" in err
+    assert out.splitlines()[1:] == [f"{one} failed, it is doing: the handler raised ValueError: as told", f"{two} done, it is done"]
+
+
+def test_on_a_terminal_it_shows_what_is_in_work(jobs: Board) -> None:
+    id = jobs.create()
+    screen, terminal = os.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 140, 0, 0))
+    process = jobs.start("worker", "work.py", stdout=terminal)
+    os.close(terminal)
+    shown = Screen(screen)
+    shown.until(r"task +state +age +lease left +last step")
+    shown.until(rf"{id} +doing +0:0[1-9] +0:0[12]")
+    jobs.file("go").touch()
+    shown.until(rf"{id} done, it is done")
+    process.send_signal(signal.SIGTERM)
+    shown.until_closed()
+    assert process.wait(PATIENCE_S) == 0
+
+
+class Screen:
+    """What a terminal was told, without its control sequences."""
+
+    def __init__(self, end: int):
+        self._end, self._text = end, ""
+
+    def until(self, pattern: str) -> None:
+        while not re.search(pattern, self._text):
+            assert self._read(), self._text
+
+    def until_closed(self) -> None:
+        while self._read():
+            continue
+        os.close(self._end)
+
+    def _read(self) -> bool:
+        ready, _, _ = select.select([self._end], [], [], PATIENCE_S)
+        assert ready, self._text
+        try:
+            data = os.read(self._end, 65_536)
+        except OSError:  # how Linux says that nobody has the other end open any more
+            return False
+        self._text += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data.decode(errors="replace"))
+        return bool(data)
 
 
 def test_it_drains_and_gives_back_what_is_not_done_in_time(jobs: Board) -> None:

@@ -117,6 +117,49 @@ def test_a_name_stands_for_one_request(pm: Pointsman, task: Task) -> None:
     assert refused(begin, pm, task, "load order", "keyed", {"order": "A-1"}).code == "idempotency_conflict"
 
 
+def test_what_is_remembered_is_begun_and_finished_in_one_entry(pm: Pointsman, clock: FakeClock, task: Task) -> None:
+    given: dict[str, Any] = {"by": "worker-1", "epoch": task.epoch, "request": ["A-1"]}
+    first = pm.remember(task.id, "load", {"lines": 2}, **given)
+    assert (first.standing, first.known, first.operation.kind, first.operation.attempt) == ("succeeded", False, "repeatable", 1)
+    assert first.task == pm.get(task.id)
+    again = pm.remember(task.id, "load", "something else", **given)
+    assert (again.known, again.operation) == (True, first.operation)
+    assert [(entry.kind, entry.version) for entry in pm.history(task.id)[-2:]] == [("acquire", 2), ("remember", 3)]
+    assert refused(pm.remember, task.id, "load", 1, **{**given, "request": ["A-2"]}).code == "idempotency_conflict"
+    begin(pm, task, "save", "repeatable", ["A-1"])
+    assert pm.remember(task.id, "save", 7, **given).operation.attempt == 2
+    assert pm.get(task.id).begun == ()
+    for wrong, path in (({"result": float("nan")}, "result"), ({"request": float("nan")}, "request"), ({"name": ""}, "name")):
+        asked: dict[str, Any] = {"id": task.id, "name": "load", **given, **wrong}
+        assert refused(pm.remember, **asked).failed[0]["path"] == path
+    replaced(pm, clock)
+    assert refused(pm.remember, task.id, "more", 1, **given).code == "lease_lost"
+
+
+def test_whoever_gives_a_task_back_says_when_it_is_to_be_taken(pm: Pointsman, clock: FakeClock, task: Task) -> None:
+    back = pm.release(task.id, by="worker-1", epoch=task.epoch, counts=False, rest_s=60)
+    assert back.run_at == back.updated_at + seconds(60)
+    clock.advance(seconds(59))
+    assert pm.claim("refunds", by="worker-1") is None
+    clock.advance(seconds(2))
+    task = taken(pm, "worker-1")
+    until = clock.now + minutes(5)
+    assert pm.release(task.id, by="worker-1", epoch=task.epoch, run_at=iso(until)).run_at == until
+    clock.advance(minutes(6))
+    task = taken(pm, "worker-1")
+    for how, path in (({"rest_s": -1}, "rest_s"), ({"run_at": "soon"}, "run_at"), ({"run_at": until, "rest_s": 1}, "rest_s")):
+        assert refused(pm.release, task.id, by="worker-1", epoch=task.epoch, **how).failed[0]["path"] == path
+
+
+def test_a_person_who_answers_puts_the_task_back_into_work(pm: Pointsman, clock: FakeClock, task: Task) -> None:
+    begun = begin(pm, task, "mail", effect="mail").operation
+    pm.release(task.id, by="worker-1", epoch=task.epoch, counts=False, rest_s=86_400)
+    assert pm.claim("refunds", by="worker-2") is None
+    pm.finish(begun.id, "not_done", by=OPERATOR)
+    assert pm.get(task.id).run_at is None
+    assert taken(pm, "worker-2").id == task.id
+
+
 def test_an_outcome_once_said_is_said(pm: Pointsman, task: Task) -> None:
     begun = begin(pm, task, "load order", "repeatable")
     pm.finish(begun.operation.id, "failed", "no such order", by="worker-1", epoch=task.epoch)

@@ -20,7 +20,7 @@ ALLOWED = {
     "pointsman/store/sqlite_commit.py:Committer._run": "whatever a unit raises is its caller's answer and not the end of the writer",
     "pointsman/store/sqlite_readers.py:Readers.read": "the connection goes back to the others, and the error goes on",
     "pointsman/store/sqlite_writer.py:Writer._answers": "were the writer's thread to end, every later caller would wait for ever",
-    "pointsman/worker/worker.py:Worker._handle": "a handler may raise anything, and then its task is given back, counted as an error",
+    "pointsman/worker/worker.py:_ended": "a handler may raise anything, and then its task is given back, counted as an error",
 }
 """module:function -> why nothing narrower would do."""
 

@@ -45,6 +45,16 @@ def test_a_transition_takes_two_journeys(postgres: PostgresServer, journeys: lis
         assert journeys == [4, 5], "BEGIN, the locked row, the time, holds; the row, the entry, its payload, the key, COMMIT"
 
 
+def test_a_step_that_is_remembered_takes_two_journeys(postgres: PostgresServer, journeys: list[int]) -> None:
+    with Pointsman(postgres.empty()) as pm:
+        task = support.drafting(pm)
+        journeys.clear()
+        pm.remember(task.id, "load", 7, by=support.OWNER, epoch=task.epoch)
+        assert journeys == [4, 6], (
+            "BEGIN, the locked row, the time, the operation; the row, the entry, its payload, the key, the operation, COMMIT"
+        )
+
+
 def test_the_next_claim_takes_three_journeys(postgres: PostgresServer, journeys: list[int]) -> None:
     with Pointsman(postgres.empty()) as pm:
         pm.create_many("tasks", [{"title": "Notes", "brief": "Say what changed"}] * 2, by=support.OWNER)

@@ -1,6 +1,7 @@
 """Handlers are called with tasks; what they leave is given back, counted as they left it."""
 
 import logging
+import sys
 import threading
 from collections.abc import Callable, Iterator
 
@@ -8,6 +9,7 @@ import pytest
 
 from pointsman import Outcome, Pointsman, Refused, Work, Worker
 from pointsman.testing import FakeClock
+from pointsman.worker.outcomes import Halt
 from worker.jobs import Jobs, Seconds
 
 ME = "worker-a"
@@ -136,11 +138,16 @@ def test_a_handler_that_was_replaced_is_told_and_writes_nothing(
         worker.keeper.run_once()
         assert work.lost is not None
         assert work.lost.code == "lease_lost"
-        return work.propose("finish")
+        try:
+            return work.propose("finish")
+        finally:
+            ended.append(sys.exc_info()[0])
 
+    ended = list[object]()
     with caplog.at_level(logging.CRITICAL, "pointsman"):
         assert worker.run_once(ME)
     task = pm.get(wanted)
+    assert ended == [Halt]
     assert (task.owner, task.state, counted(pm, wanted)[1]) == ("worker-b", "doing", 0)
 
 
@@ -158,7 +165,7 @@ def test_stopping_waits_for_what_is_in_work_and_gives_back_the_rest(url: str) ->
                 work.propose("finish")
             else:
                 assert over.wait(PATIENCE_S)
-                with pytest.raises(Refused):
+                with pytest.raises(Halt):
                     work.propose("finish")
 
         worker.start(ME, concurrency=2)
@@ -201,8 +208,3 @@ def test_what_a_worker_lacks_is_told_at_the_start(pm: Pointsman) -> None:
     with pytest.raises(Refused) as refused:
         worker.start(ME)
     assert [item["path"] for item in refused.value.failed] == ["@worker.on('articles')", "@worker.on('jobs')"]
-
-    async def later(work: Work) -> None: ...
-
-    with pytest.raises(TypeError, match="plain function"):
-        worker.on("jobs")(later)

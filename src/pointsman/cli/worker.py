@@ -1,6 +1,7 @@
 """`pointsman worker`: the handlers of a work file, called with tasks."""
 
 import sys
+from functools import partial
 from queue import SimpleQueue
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 
 from pointsman.app import working
 from pointsman.cli import options, output
+from pointsman.cli import working as shown
 from pointsman.cli.acting import LONGEST_GRACE_S, named, span
 from pointsman.cli.stopping import heeding
 from pointsman.config import settings
@@ -27,17 +29,19 @@ def worker(
 ) -> None:
     """Claim tasks and call the functions with them that WORK.PY marks with `@worker.on(...)`, until SIGTERM or Ctrl-C.
 
-    WORK.PY says `worker = Worker()`; its database comes from here. Prints one line when ready. A function that raises gives
-    its task back, counted as an error; what is not done --grace seconds after the signal is given back uncounted.
+    WORK.PY says `worker = Worker()`; its database comes from here. Prints one line when ready and one for each task that was in
+    work; on a terminal it shows what is in work. A function that raises gives its task back, counted as an error; what is not
+    done --grace seconds after the signal is given back uncounted.
     """
     config = settings(work=work, db=db, json=json, **{"as": name})
     by, grace_s = named(config), span("--grace", grace, LONGEST_GRACE_S)
     told = SimpleQueue[int]()
     with working(config) as (pm, found), heeding(told.put):
-        found.start(by, concurrency=concurrency)
+        found.check()
+        _ready(found, by, pm.url, json=config.json)
+        found.start(by, concurrency=concurrency, told=partial(shown.ended, json=config.json))
         try:
-            _ready(found, by, pm.url, json=config.json)
-            told.get()
+            shown.watch(told, found.in_hand, json=config.json)
         finally:
             found.stop(grace_s)
 

@@ -5,9 +5,9 @@ from pointsman.errors import Refusal, Refused, StoreError
 from pointsman.kernel import cancelling, parking
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.case import Proposal
-from pointsman.kernel.lease import not_mine, released, renewed
+from pointsman.kernel.lease import Back, not_mine, released, renewed
 from pointsman.kernel.refuse import refuse
-from pointsman.kernel.retry import Cause, exhausted
+from pointsman.kernel.retry import exhausted
 from pointsman.kernel.steps import Accept, Refuse
 from pointsman.kernel.task import Task
 from pointsman.store import graph, tasks
@@ -32,7 +32,7 @@ def renew(deciding: Deciding, task_id: str, claim: Proposal, asked: Duration | N
     return task.but(lease=lease)
 
 
-def release(deciding: Deciding, task_id: str, claim: Proposal, reason: str | None, cause: Cause, tx: Tx, look: bool) -> Done:
+def release(deciding: Deciding, task_id: str, claim: Proposal, reason: str | None, back: Back, tx: Tx, look: bool) -> Done:
     """Give the task back: it moves as a lapse does, and everything it holds is kept. One that was tried too often is parked
     with it. Whoever did so under the same key at the same moment is waited for."""
     find(tx, task_id)
@@ -41,7 +41,7 @@ def release(deciding: Deciding, task_id: str, claim: Proposal, reason: str | Non
     found, machine = _mine(deciding, task_id, claim, tx)
     if machine.definition.state[found.task.state].lease is None:
         raise Refused(_no_lease(machine, found.task, claim))
-    done = deciding.record(tx, machine, found, released(machine, found.task, tx.now, reason, cause, deciding.jitter()))
+    done = deciding.record(tx, machine, found, released(machine, found.task, tx.now, reason, back, deciding.jitter()))
     if exhausted(machine.definition, done.task):
         deciding.spare(tx, machine, find(tx, task_id))
     return done

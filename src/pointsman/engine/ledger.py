@@ -1,4 +1,5 @@
-"""The verbs of durable work: begin an operation, say what came of it, keep a checkpoint, and read what somebody needs to resume."""
+"""The verbs of durable work: begin an operation, say what came of it or both at once, keep a checkpoint, and read what somebody needs
+to resume."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -66,6 +67,31 @@ class Ledger(Proposing):
         deciding = self.deciding(by, session, idempotency_key, asked)
         claim = Proposal("begin", {}, deciding.call.by, self.door.strict, session, epoch)
         return (yield from self._told(deciding, "begin", durable(partial(units.begin, deciding, wanted, intent, claim))))
+
+    @verb
+    def remember(
+        self,
+        id: Id,
+        name: str,
+        result: Json = None,
+        *,
+        by: By,
+        epoch: int | None = None,
+        request: Json = None,
+        session: str | None = None,
+    ) -> Steps[Shown]:
+        """Write down what a task's owner has done already and what came of it, in one entry: `begin` and `finish` of something
+        repeatable, which needs no intent before it.
+
+        A name that the task has already answers what came of it then, also when this result is another."""
+        typed(("name", name, str), ("epoch", epoch, int | None))
+        wanted = task_named(id)
+        if found := [*identifier(name, "name"), *faults(request, "request"), *faults(result, "result")]:
+            raise invalid(*found)
+        intent = Intent(name, "repeatable", None, request)
+        deciding = self.deciding(by, session, None, {})
+        claim = Proposal("remember", {}, deciding.call.by, self.door.strict, session, epoch)
+        return (yield from self._told(deciding, "remember", durable(partial(units.remember, deciding, wanted, intent, result, claim))))
 
     @verb
     def finish(

@@ -26,23 +26,38 @@ Doubtful = Sequence[tuple[Operation, kernel.Standing]]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An operation as it stands for whoever asks; `known` when it was there already."""
+    """An operation as it stands for whoever asks; `known` when it was there already. `task` is what a step of it left, None when
+    there was nothing to write."""
 
     operation: Operation
     standing: kernel.Standing
     known: bool = False
     testimony: Sequence[Testimony] = ()
+    task: Task | None = None
 
 
 def begin(deciding: Deciding, task_id: str, intent: Intent, claim: Proposal, tx: Tx, look: bool) -> Shown:
     """Write down what is about to be done. A name that the task has answers what is there."""
+    operations.ahead(tx, task_id, intent.name)
     found, machine = _locked(deciding, tx, task_id, look)
-    known = operations.find(tx, found.key, intent.name)
+    known = operations.find(tx, task_id, intent.name)
     before = None if known is None else known.operation
     new_id = uuid7(tx.now, deciding.chance(74))
     step = _allowed(kernel.begin(machine, found.task, before, intent, claim, tx.now, new_id))
     _record(deciding, tx, machine, found, known, step)
-    return Shown(step.operation, step.standing, known=before is not None and before.status != "not_done")
+    return _shown(step, known=before is not None and before.status != "not_done")
+
+
+def remember(deciding: Deciding, task_id: str, intent: Intent, result: Json, claim: Proposal, tx: Tx, look: bool) -> Shown:
+    """Write down what was done already, in one entry. Its name settles whether an unknown COMMIT happened."""
+    operations.ahead(tx, task_id, intent.name)
+    found, machine = _locked(deciding, tx, task_id, look)
+    known = operations.find(tx, task_id, intent.name)
+    before = None if known is None else known.operation
+    new_id = uuid7(tx.now, deciding.chance(74))
+    step = _allowed(kernel.remember(machine, found.task, before, intent, result, claim, tx.now, new_id))
+    _record(deciding, tx, machine, found, known, step)
+    return _shown(step, known=step.accept is None)
 
 
 def settle(deciding: Deciding, operation: str, said: Said, claim: Proposal, tx: Tx, look: bool) -> Shown:
@@ -51,7 +66,7 @@ def settle(deciding: Deciding, operation: str, said: Said, claim: Proposal, tx: 
     kept = by_id(tx, operation)
     step = _allowed(kernel.settle(machine, found.task, kept.operation, said, claim, tx.now))
     _record(deciding, tx, machine, found, kept, step)
-    return Shown(step.operation, step.standing, known=step.accept is None)
+    return _shown(step, known=step.accept is None)
 
 
 def testify(operation: str, by: str, epoch: int | None, said: Said, tx: Tx) -> bool:
@@ -142,10 +157,13 @@ def by_id(tx: Tx, operation: str) -> Kept:
 def _locked(deciding: Deciding, tx: Tx, task_id: str, look: bool) -> tuple[Stored, Bound]:
     """The task, locked, and its machine. An operation's name settles whether an unknown COMMIT happened; a key of the caller's
     is only kept from standing for something else."""
-    find(tx, task_id)
-    deciding.replayed(tx, look)
     found = find(tx, task_id)
+    deciding.replayed(tx, look)
     return found, deciding.registry.bound(tx, found.task.machine, found.task.machine_version)
+
+
+def _shown(step: Step, *, known: bool) -> Shown:
+    return Shown(step.operation, step.standing, known, task=None if step.accept is None else step.accept.after)
 
 
 def _allowed(step: Step | Refuse) -> Step:

@@ -21,7 +21,7 @@ from pointsman.engine.past import numbered
 from pointsman.engine.record import Chance
 from pointsman.engine.registry import Registry
 from pointsman.engine.reporting import Reporting
-from pointsman.engine.steps import Steps, adrive, drive
+from pointsman.engine.steps import Awaits, Blocks, Steps, adrive, drive
 from pointsman.engine.verify import Report
 from pointsman.engine.view import RELEASE_PER_S, Engine, View, typed
 from pointsman.errors import invalid
@@ -45,13 +45,14 @@ class Verbs(Batching, Owning, Ledger, Reporting, Operating):
     """Every verb."""
 
 
-class Pointsman(Verbs):
+class Pointsman(Verbs, Blocks):
     """Pointsman embedded in a program: thread-safe, blocking; a context manager that closes its database.
 
     Opening makes the database when it is not there (`create`) and publishes the machines it serves (`publish`). With
     `duties` this process also numbers the feed, settles proposals that others left behind, fires deadlines and schedules, and
     keeps the store's time, as a server does. A `clock` of one's own is believed forward, unless an `uptime` tells a jump from
-    time that passes. What a hold kept back is let go at `release_per_s`, unless the hold says otherwise."""
+    time that passes. What a hold kept back is let go at `release_per_s`, unless the hold says otherwise. Of a PostgreSQL server
+    it uses at most so many `connections` at a time (16), and one more for renewing the leases of its workers."""
 
     def __init__(
         self,
@@ -67,13 +68,17 @@ class Pointsman(Verbs):
         probe: Probe | None = None,
         judges: Judges = by_model,
         release_per_s: int = RELEASE_PER_S,
+        connections: int | None = None,
     ):
-        typed(("release_per_s", release_per_s, int))
-        if found := of_rate(release_per_s):
+        typed(("release_per_s", release_per_s, int), ("connections", connections, int | None))
+        found = of_rate(release_per_s)
+        if connections is not None and connections < 1:
+            found = [*found, ("connections", "must be at least 1")]
+        if found:
             raise invalid(*found)
         registry = Registry([Tasks] if machines is None else machines, judges)
         time, passing = (wall_clock, machine_uptime) if clock is None else (clock, uptime)
-        db = connect(url, clock=time, uptime=passing, server_clock=clock is None, create=create, probe=probe)
+        db = connect(url, clock=time, uptime=passing, server_clock=clock is None, create=create, probe=probe, connections=connections)
         try:
             if publish:
                 registry.publish(db)
@@ -170,7 +175,7 @@ def _stranded(registry: Registry, tx: Tx) -> list[str]:
     return [f"task {task} {why}" for task, why in ends.stranded(registry, tx)]
 
 
-class Aio(Verbs):
+class Aio(Verbs, Awaits):
     """The verbs, awaitable, on the caller's event loop; no thread is spent on a call. `async with pm.aio as a:` names
     it for a block; closing stays with `Pointsman`."""
 

@@ -10,14 +10,11 @@ from concurrent.futures import Future
 from contextlib import closing
 from functools import cached_property
 from inspect import Signature, signature
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from pointsman.engine.bridge import bridge
 from pointsman.errors import StoreError
 from pointsman.store.database import Database, Tx
-
-if TYPE_CHECKING:
-    from pointsman.engine.pointsman import Aio, Pointsman
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -142,8 +139,16 @@ def _next(steps: Steps[None], answer: Any) -> Write[Any] | None:
     return cast("Write[Any]", step)
 
 
+class Blocks:
+    """Whoever calls its verbs waits for the answer."""
+
+
+class Awaits:
+    """Whoever calls its verbs awaits the answer."""
+
+
 class verb(Generic[P, T]):
-    """Makes a generator method blocking on `Pointsman` and awaitable on `pm.aio`."""
+    """Makes a generator method blocking on `Pointsman` and awaitable on `pm.aio`, or on any other such pair."""
 
     def __init__(self, steps: "Callable[Concatenate[Any, P], Steps[T]]"):
         self.steps = steps
@@ -156,9 +161,11 @@ class verb(Generic[P, T]):
         return whole.replace(parameters=list(whole.parameters.values())[1:])
 
     @overload
-    def __get__(self, view: "Pointsman", kind: type | None = None) -> Callable[P, T]: ...
+    def __get__(self, view: None, kind: type | None = None) -> "verb[P, T]": ...
     @overload
-    def __get__(self, view: "Aio", kind: type | None = None) -> Callable[P, Awaitable[T]]: ...
+    def __get__(self, view: Blocks, kind: type | None = None) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, view: Awaits, kind: type | None = None) -> Callable[P, Awaitable[T]]: ...
     def __get__(self, view: Any, kind: type | None = None) -> Any:
         return self if view is None else Bound(self, view)
 

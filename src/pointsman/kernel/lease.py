@@ -5,6 +5,7 @@ owner's next call is accepted and renews; the epoch, not the clock, keeps a repl
 transaction records the lapse and the claim together.
 """
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pointsman.errors import Refusal
@@ -101,16 +102,26 @@ def lapsed(machine: Bound, task: Task, now: Instant) -> Accept:
     return _given_back(machine, task, "lapse", now, {"owner": task.owner, "epoch": task.epoch}, "lost")
 
 
-def released(machine: Bound, task: Task, now: Instant, reason: str | None, cause: Cause, chance: float) -> Accept:
+@dataclass(frozen=True, slots=True)
+class Back:
+    """How an owner gives a task back: what the attempt came to, and for how long or until when nobody is to claim it."""
+
+    cause: Cause
+    rest: Duration | None = None
+    until: Instant | None = None
+
+
+def released(machine: Bound, task: Task, now: Instant, reason: str | None, back: Back, chance: float) -> Accept:
     """The entry of an owner who gives the task back; it moves as a lapse does, all fields are kept. After an error it
-    rests for a while."""
-    rest = delay(machine.definition.retry, task.attempts.error, chance)
+    rests for a while, unless its owner says for how long."""
+    rest = delay(machine.definition.retry, task.attempts.error, chance) if back.cause == "error" and back.rest is None else back.rest
+    until = back.until if back.until is not None else None if rest is None else max(now, task.updated_at + 1) + rest
     said: dict[str, Json] = {"reason": reason} if reason is not None else {}
-    return _given_back(machine, task, "release", now, said, cause, rest if cause == "error" else None)
+    return _given_back(machine, task, "release", now, said, back.cause, until)
 
 
 def _given_back(
-    machine: Bound, task: Task, kind: str, now: Instant, said: dict[str, Json], cause: Cause, rest: Duration | None = None
+    machine: Bound, task: Task, kind: str, now: Instant, said: dict[str, Json], cause: Cause, until: Instant | None = None
 ) -> Accept:
     at = max(now, task.updated_at + 1)
     after = task.but(
@@ -120,7 +131,7 @@ def _given_back(
         session=None,
         lease=None,
         joining=None,
-        run_at=task.run_at if rest is None else at + rest,
+        run_at=task.run_at if until is None else until,
         attempts=told(task.attempts, cause),
         version=task.version + 1,
         updated_at=at,

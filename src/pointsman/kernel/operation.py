@@ -2,8 +2,10 @@
 
              begin               succeeded, failed
     (none) ────────▶ started ─────────────────────▶ finished, for good
-                      ▲   │ not_done
-                begin └── not_done
+       │              ▲   │ not_done                      ▲
+       │        begin └── not_done                        │
+       └──────────────────────────────────────────────────┘
+         remember: what does no harm when it is done twice needs no intent before it
 
 A started operation whose owner was replaced, gave the task back or let its lease run out is *in doubt*: nobody alive can say
 whether it happened. That is read from the task and stored nowhere, so a takeover writes nothing here. What a new owner may do
@@ -137,26 +139,47 @@ def unsettled(task: Task) -> Sequence[Mapping[str, Json]]:
 def begin(machine: Bound, task: Task, known: Operation | None, intent: Intent, claim: Claim, now: Instant, new_id: str) -> Step | Refuse:
     """The owner is about to do something. `known` is what the task has under this name already."""
     definition = machine.definition
-    if refusal := _not_now(machine, task, claim):
-        return Refuse(refusal)
-    meant = _declared(definition, task, intent, claim.by)
+    meant = _meant(machine, task, known, intent, claim)
     if isinstance(meant, Refusal):
         return Refuse(meant)
-    asked = _asked(meant)
     if known is None:
         if len(task.begun) >= MOST_OPEN:
             detail = f"{MOST_OPEN} operations of the task are not finished; finish one first"
             return Refuse(refuse(definition, task, claim.by, "operation_in_doubt", detail, failed=unsettled(task)))
-        return _started(machine, task, _new(task, meant, asked, new_id), claim.by, now, meant, "started")
-    if known.request_digest != asked:
-        detail = f"operation {known.name} was begun with another request"
-        return Refuse(refuse(definition, task, claim.by, "idempotency_conflict", detail, operation=known.id))
+        return _started(machine, task, _new(task, meant, new_id), claim.by, now, meant, "started")
     stands = known.standing(task)
     if stands == "not_done":
         return _started(machine, task, known, claim.by, now, meant, "started")
     if known.epoch != task.epoch and stands == "in_doubt" and known.kind in AGAIN:
         return _started(machine, task, known, claim.by, now, meant, "in_doubt")
     return Step(known, "started" if known.status == "started" and known.epoch == task.epoch else stands)
+
+
+def remember(
+    machine: Bound, task: Task, known: Operation | None, intent: Intent, result: Json, claim: Claim, now: Instant, new_id: str
+) -> Step | Refuse:
+    """The owner has done something repeatable, and says what came of it: begun and finished in one step. What came of it first
+    stands."""
+    meant = _meant(machine, task, known, intent, claim)
+    if isinstance(meant, Refusal):
+        return Refuse(meant)
+    if known is not None and known.status in ("succeeded", "failed"):
+        return Step(known, known.status)
+    begun = _begun(_new(task, meant, new_id) if known is None else known, task, claim.by, max(now, task.updated_at + 1), meant)
+    after = replace(begun, status="succeeded", settled_by=claim.by.name, settled_at=begun.begun_at, result=result)
+    left = task.begun if known is None else tuple(item for item in task.begun if item.id != after.id)
+    return Step(after, "succeeded", _entry(machine, task, "remember", begun.begun_at, after, left, renews=True))
+
+
+def _meant(machine: Bound, task: Task, known: Operation | None, intent: Intent, claim: Claim) -> Intent | Refusal:
+    """The intent as it is declared, if its owner may have it now and its name does not stand for another."""
+    if refusal := _not_now(machine, task, claim):
+        return refusal
+    meant = _declared(machine.definition, task, intent, claim.by)
+    if isinstance(meant, Refusal) or known is None or known.request_digest == _asked(meant):
+        return meant
+    detail = f"operation {known.name} was begun with another request"
+    return refuse(machine.definition, task, claim.by, "idempotency_conflict", detail, operation=known.id)
 
 
 def _not_now(machine: Bound, task: Task, claim: Claim) -> Refusal | None:
@@ -206,7 +229,7 @@ def _asked(intent: Intent) -> str:
     return digest("operation request", [intent.kind, intent.effect, intent.request, intent.compensates])
 
 
-def _new(task: Task, intent: Intent, asked: str, new_id: str) -> Operation:
+def _new(task: Task, intent: Intent, new_id: str) -> Operation:
     assert intent.kind is not None, "what has no kind was refused"
     settle = intent.settle or 0
     return Operation(
@@ -216,7 +239,7 @@ def _new(task: Task, intent: Intent, asked: str, new_id: str) -> Operation:
         intent.kind,
         intent.effect,
         intent.request,
-        asked,
+        _asked(intent),
         settle,
         intent.compensates,
         "not_done",
@@ -230,8 +253,15 @@ def _new(task: Task, intent: Intent, asked: str, new_id: str) -> Operation:
 
 def _started(machine: Bound, task: Task, before: Operation, by: Principal, now: Instant, intent: Intent, answer: Standing) -> Step:
     at = max(now, task.updated_at + 1)
+    operation = _begun(before, task, by, at, intent)
+    begun = (*(item for item in task.begun if item.id != operation.id), Begun(operation.id, operation.name, task.epoch))
+    return Step(operation, answer, _entry(machine, task, "begin", at, operation, begun, renews=True))
+
+
+def _begun(before: Operation, task: Task, by: Principal, at: Instant, intent: Intent) -> Operation:
+    """An operation as the owner's next attempt begins it."""
     timeout = TIMEOUT if intent.timeout is None else intent.timeout
-    operation = replace(
+    return replace(
         before,
         status="started",
         epoch=task.epoch,
@@ -244,8 +274,6 @@ def _started(machine: Bound, task: Task, before: Operation, by: Principal, now: 
         result=None,
         note=None,
     )
-    begun = (*(item for item in task.begun if item.id != operation.id), Begun(operation.id, operation.name, task.epoch))
-    return Step(operation, answer, _entry(machine, task, "begin", at, operation, begun, renews=True))
 
 
 # ── outcome ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -295,9 +323,9 @@ def _doubtful(definition: Definition, task: Task, operation: Operation, said: Sa
 
 
 def _entry(machine: Bound, task: Task, kind: str, at: Instant, operation: Operation, begun: tuple[Begun, ...], *, renews: bool) -> Accept:
-    """Every accepted call of the owner renews."""
+    """Every accepted call of the owner renews; an answer of somebody else ends the time for which the task was put off."""
     lease = granted(machine.definition.state[task.state], task.owner, at) if renews else task.lease
-    after = task.but(version=task.version + 1, updated_at=at, lease=lease, begun=begun)
+    after = task.but(version=task.version + 1, updated_at=at, lease=lease, begun=begun, run_at=task.run_at if renews else None)
     return Accept(after, kind, kind, task.state, {"changes": changes(task, after), "operation": as_json(operation)})
 
 

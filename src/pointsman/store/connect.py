@@ -33,13 +33,15 @@ def connect(
     create: bool = True,
     unfinished: bool = False,
     probe: Probe | None = None,
+    connections: int | None = None,
 ) -> Database:
     """`sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://user:password@host:port/name`.
 
     A database that has a clock of its own goes by that one, unless `server_clock` is False. By `uptime` a jump of
     `clock` is told from time that passes; without it every reading forward is believed. Only `create` makes what is
-    not there: a SQLite file, or the tables in a PostgreSQL database. Only `unfinished` opens what a copy has not ended in."""
-    db = _open(url, RisingClock(clock, uptime), server_clock, create, probe)
+    not there: a SQLite file, or the tables in a PostgreSQL database. Only `unfinished` opens what a copy has not ended in.
+    `connections` is how many of a server's are in use at most."""
+    db = _open(url, RisingClock(clock, uptime), server_clock, create, probe, connections)
     try:
         if not unfinished:
             copying.refuse_unfinished(db)
@@ -68,7 +70,7 @@ def migrate_to_newest(url: str, *, clock: Callable[[], Instant], create: bool) -
     return Migrated(db.url, len(schema), [step.name for step in schema[len(schema) - count :]])
 
 
-def _open(url: str, clock: RisingClock, server_clock: bool, create: bool, probe: Probe | None) -> Database:
+def _open(url: str, clock: RisingClock, server_clock: bool, create: bool, probe: Probe | None, connections: int | None) -> Database:
     scheme = url.partition(":")[0]
     if scheme == "sqlite":
         loaded, schema = _statements("sqlite"), migrate.migrations(SQL / "schema")
@@ -76,7 +78,7 @@ def _open(url: str, clock: RisingClock, server_clock: bool, create: bool, probe:
             url, statements=loaded, schema=schema, clock=clock, create=create, probe=probe, since=news.since, mark=marks.find
         )
     if scheme in ("postgresql", "postgres"):
-        return _postgres(url, None if server_clock else clock, create, probe)
+        return _postgres(url, None if server_clock else clock, create, probe, connections)
     raise StoreError("store_unavailable", "a database is named sqlite:///PATH or postgresql://USER@HOST/NAME")
 
 
@@ -84,10 +86,10 @@ def _statements(dialect: str) -> Mapping[str, Statement]:
     return {**statements.load(SQL, dialect), **copying.drawn(dialect)}
 
 
-def _postgres(url: str, clock: RisingClock | None, create: bool, probe: Probe | None) -> Database:
+def _postgres(url: str, clock: RisingClock | None, create: bool, probe: Probe | None, connections: int | None) -> Database:
     """Its driver is an extra, and loaded only here."""
     try:
-        from pointsman.store.postgres import open_postgres
+        from pointsman.store.postgres import POOL_SIZE, open_postgres
     except ImportError as error:
         raise StoreError("store_unavailable", "PostgreSQL needs its driver: pip install 'pointsman[postgres]'") from error
     return open_postgres(
@@ -98,4 +100,5 @@ def _postgres(url: str, clock: RisingClock | None, create: bool, probe: Probe | 
         clock=clock,
         create=create,
         probe=probe,
+        size=POOL_SIZE if connections is None else connections,
     )

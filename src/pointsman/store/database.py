@@ -79,6 +79,11 @@ class Database(Protocol):
         """A reading unit on the caller's own thread."""
         ...
 
+    def aside(self) -> "Database":
+        """The same database for units that must not wait until others of this process are done with their connections. It is
+        closed with this one."""
+        ...
+
     def check(self) -> list[str]:
         """What is wrong with the store itself, in words; nothing when it is sound. Reads all of it."""
         ...

@@ -57,9 +57,14 @@ def _kept(row: Row) -> Kept:
     return Kept(Operation(**{**members, **{name: parse(members[name]) for name in _JSON}}), version, hash_)
 
 
-def find(tx: Tx, task_key: int, name: str) -> Kept | None:
+def ahead(tx: Tx, task_id: str, name: str) -> None:
+    """`find` is asked next."""
+    tx.ahead("find_operation", task=task_id, name=name)
+
+
+def find(tx: Tx, task_id: str, name: str) -> Kept | None:
     """What a task, locked by whoever decides, has under a name."""
-    row = tx("find_operation", task=task_key, name=name)
+    row = tx("find_operation", task=task_id, name=name)
     return None if row is None else _kept(row)
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from threading import local
+from functools import partial
+from threading import Lock, local
 from typing import TypeVar
 
 import psycopg
@@ -74,6 +75,9 @@ class Postgres:
         self._threads = ThreadPoolExecutor(size, "pointsman-postgres")
         self._inside = local()
         self._relay = Relay(server)
+        self._another = partial(Postgres, server, statements, asked, 1, clock, probe)
+        self._aside: Postgres | None = None
+        self._lock = Lock()
 
     @property
     def url(self) -> str:
@@ -103,6 +107,12 @@ class Postgres:
     def read(self, unit: Callable[[Tx], T]) -> T:
         return self._here(self._reading, unit)
 
+    def aside(self) -> "Postgres":
+        """With one connection of its own."""
+        with self._lock:
+            self._aside = self._aside or self._another()
+            return self._aside
+
     def check(self) -> list[str]:
         """What PostgreSQL itself does not trust, and rows that cannot be read; nothing when it is sound. Reads every row."""
         patient = replace(self._server, patience=replace(self._server.patience, statement_s=CHECK_S))
@@ -121,6 +131,8 @@ class Postgres:
         raise invalid(("backup", f"a PostgreSQL database is copied by its own tools: {how}"))
 
     def close(self) -> None:
+        if self._aside is not None:
+            self._aside.close()
         self._threads.shutdown()
         self._relay.close()
         self._pool.close()

@@ -108,6 +108,10 @@ class Sqlite:
     def read(self, unit: Callable[[Tx], T]) -> T:
         return self._readers.read(unit)
 
+    def aside(self) -> "Sqlite":
+        """All units of a process share one writer, and none of them keeps it waiting."""
+        return self
+
     def check(self) -> list[str]:
         """What SQLite finds wrong with the file, in its words; nothing when it is sound. Reads all of it."""
         connection = self._file.open()

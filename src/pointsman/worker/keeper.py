@@ -1,8 +1,8 @@
 """Keeping leases while somebody works: each is renewed in time, and whoever works is told at once when it is lost.
 
 A lease is timed by a monotonic clock that was read before the store was asked, so that it never seems to end later
-than it does. Two threads serve all leases of a process: one asks the store, the other looks at the clock, because
-the first may hang in a store that does not answer.
+than it does. Two threads serve all leases of a process: one asks the store, over a connection that nobody else uses, the
+other looks at the clock, because the first may hang in a store that does not answer.
 """
 
 import logging
@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from itertools import chain
 from threading import Lock
 
+from pointsman.engine.owning import Owning
 from pointsman.engine.pointsman import Pointsman
 from pointsman.engine.service import Service
+from pointsman.engine.steps import drive
 from pointsman.engine.view import By
 from pointsman.errors import Refusal, Refused, StoreError
 from pointsman.kernel.definition import Definition
@@ -36,8 +38,9 @@ IDLE_S = 900.0
 @dataclass(slots=True)
 class Kept:
     """A lease that is being kept. `task` is what the store last answered, `lost` is called once, from a thread of the
-    keeper. `ends_at` is None while the task waits without a lease; `capped` says that renewing no longer moves the end;
-    `owed_since` is when an answer fell due that has not come."""
+    keeper. `lease_s` is for how long renewals ask, if not for the state's own time. `ends_at` is None while the task waits
+    without a lease; `capped` says that renewing no longer moves the end; `owed_since` is when an answer fell due that has
+    not come."""
 
     task: Task
     by: By
@@ -64,6 +67,7 @@ class Keeper:
     def __init__(self, pm: Pointsman, clock: Clock = time.monotonic):
         self.pm = pm
         self.clock = clock
+        self._db = pm.engine.db.aside()
         self._kept = dict[int, Kept]()
         self._lock = Lock()
         self._services = (Service("keeper", self.renew_once, LOOK_S), Service("lease-watch", self.watch_once, LOOK_S))
@@ -83,21 +87,25 @@ class Keeper:
         self, task: Task, by: By, asked_at: float, lost: Callable[[Refusal], None] = lambda _: None, lease_s: float | None = None
     ) -> Kept:
         """Keep a task that was claimed by a call made at `asked_at`, until `let_go`. `lease_s` is what the claim asked for."""
-        kept = Kept(task, by, lost, lease_s, _shortest(self._definition(task), lease_s) * ASK)
+        kept = Kept(task, by, lost, lease_s, _shortest(self.definition(task), lease_s) * ASK)
         with self._lock:
             self._kept[id(kept)] = kept
-        self.heard(kept, task, asked_at)
+        self.heard(kept, task, asked_at, lease_s)
         return kept
 
-    def heard(self, kept: Kept, task: Task, asked_at: float) -> None:
-        """What an accepted call of the owner answered. A task that has ended needs no keeping."""
-        definition = self._definition(task)
+    def heard(self, kept: Kept, task: Task, asked_at: float, lease_s: float | None = None) -> None:
+        """What an accepted call of the owner answered, and for how long it asked. A task that has ended needs no keeping."""
+        definition = self.definition(task)
         if definition.state[task.state].final:
             return self.let_go(kept)
         with self._lock:
             if asked_at >= kept.asked_at:  # else a later call has been answered before this one
-                _timed(kept, definition, task, asked_at)
+                _timed(kept, definition, task, asked_at, lease_s)
         return None
+
+    def lasts(self, kept: Kept, span_s: float) -> bool:
+        """Whether a lease ends only after so many seconds from now; one that waits without a lease cannot be lost."""
+        return kept.ends_at is None or kept.ends_at - self.clock() > span_s
 
     def let_go(self, kept: Kept) -> None:
         """Keep it no longer; nothing is told of it any more."""
@@ -135,18 +143,20 @@ class Keeper:
     def _renew(self, kept: Kept) -> None:
         asked_at, task = self.clock(), kept.task
         try:
-            renewed = self.pm.renew(task.id, by=kept.by, epoch=task.epoch, session=task.session, lease_s=kept.lease_s)
+            lease_s = kept.lease_s
+            steps = Owning.renew.steps(self.pm, task.id, by=kept.by, epoch=task.epoch, session=task.session, lease_s=lease_s)
+            renewed = drive(steps, self._db)
         except StoreError as error:
             log.warning("the lease of task %s was not renewed: %s", task.id, error)
             kept.ask_at = self.clock() + kept.part_s / ASK * AGAIN
         except Refused as no:
             self._refused(kept, no.refusal, asked_at)
         else:
-            self.heard(kept, renewed, asked_at)
+            self.heard(kept, renewed, asked_at, lease_s)
 
     def _refused(self, kept: Kept, no: Refusal, asked_at: float) -> None:
         """Waiting for a decision needs no lease, and what the owner itself has ended or given back is not lost."""
-        definition = self._definition(kept.task)
+        definition = self.definition(kept.task)
         if no.code == "wrong_state" and no.state and not definition.state[no.state].final:
             with self._lock:
                 _unleased(kept, asked_at)
@@ -166,21 +176,21 @@ class Keeper:
         if was_kept:
             kept.lost(no)
 
-    def _definition(self, task: Task) -> Definition:
+    def definition(self, task: Task) -> Definition:
         """Whoever holds a task has its machine."""
         found = self.pm.engine.registry.known(task.machine, task.machine_version)
         assert found is not None, "a task was claimed without its machine"
         return found
 
 
-def _timed(kept: Kept, definition: Definition, task: Task, asked_at: float) -> None:
+def _timed(kept: Kept, definition: Definition, task: Task, asked_at: float, lease_s: float | None) -> None:
     """When to ask again and when to give up, by what was just answered. The end that `max_hold` sets is known by the
     store's clock alone: it is as far from the end before as the store says."""
     state, before, ended_at = definition.state[task.state], kept.task.lease, kept.ends_at
     kept.task, kept.asked_at = task, asked_at
     if state.lease is None or task.lease is None:
         return _unleased(kept, asked_at)
-    length = min(kept.lease_s or state.lease / SECOND, (state.max_hold or LONGEST) / SECOND)
+    length = min(lease_s or state.lease / SECOND, (state.max_hold or LONGEST) / SECOND)
     kept.capped = state.max_hold is not None and task.lease.expires_at == task.updated_at + state.max_hold
     kept.ends_at = asked_at + length
     if kept.capped and before is not None and ended_at is not None:

@@ -4,7 +4,7 @@ SELECT o.id, t.id AS task, o.name, o.kind, o.effect, o.request, o.request_digest
     o.begun_by, o.begun_at, o.deadline, o.settled_by, o.settled_at, o.result, o.note, o.version, o.hash
 FROM operations AS o
 JOIN tasks AS t ON t.key = o.task
-WHERE o.task = :task AND o.name = :name;
+WHERE t.id = :task AND o.name = :name;
 
 -- name: operation :one?
 SELECT o.id, t.id AS task, o.name, o.kind, o.effect, o.request, o.request_digest, o.settle, o.compensates, o.status, o.epoch, o.attempt,
