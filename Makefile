@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 BIN := .venv/bin
 SHARED := -n auto --maxprocesses 4 --dist worksteal
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo test check format bench bench-peers faults agents docs docs-check plant clean
+.PHONY: help setup setup-dev demo test check format bench bench-peers faults agents lab docs docs-check plant clean
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ faults: setup-dev  ## the long fault suite: kill -9, crash points, races
 
 agents: .venv/.agents  ## real coding agents do the whole job over MCP, with a scripted model; nothing leaves this machine
 	@$(BIN)/python -m pytest -m agents tests/agents
+
+lab: setup  ## kill workers in the middle of their effects, and count what a remote got (QUICK=1 for a short one)
+	@$(BIN)/python examples/interrupted_refund/lab.py $(if $(QUICK),--quick)
 
 docs: setup-dev  ## redraw what is drawn from tables: errors, command line, the machine's diagram
 	@$(BIN)/python -m tools.docs

@@ -14,6 +14,7 @@ from tools import drawn
 ROOT = Path(__file__).resolve().parents[1]
 REGION = re.compile(r"(<!-- drawn: (?P<name>[\w-]+) -->\n).*?(<!-- /drawn -->)", re.DOTALL)
 DRAWERS: Mapping[str, Callable[[], str]] = {
+    "cases": drawn.cases,
     "codes": drawn.codes,
     "commands": drawn.commands,
     "machine": drawn.machine,

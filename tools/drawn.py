@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import typer
@@ -17,6 +18,11 @@ EXITS = ("ok", "failure", "usage", "refused", "not found", "store unavailable")
 def codes() -> str:
     rows = [f"| `{name}` | {code.http} | {code.exit} {EXITS[code.exit]} | {code.meaning} |" for name, code in CODES.items()]
     return "\n".join(["| code | HTTP status | exit status | when |", "| --- | --- | --- | --- |", *rows])
+
+
+def cases() -> str:
+    """The failure cases that the lab holds to."""
+    return run_path(str(PACKAGE.parents[1] / "examples" / "interrupted_refund" / "cases.py"))["table"]()
 
 
 def machine() -> str:

@@ -44,7 +44,10 @@ CASES: tuple[Case, ...] = (
     *(Case(SAID, "its outcome is written down", kind, "the next owner is answered and goes on") for kind in _ALL),
     *(
         Case(point, when, "lookup", "the next owner looks again", first=SENT)
-        for point, when in (("find.before", "in doubt, about to be looked up"), ("find.after", "looked up, and the outcome not written down"))
+        for point, when in (
+            ("find.before", "in doubt, about to be looked up"),
+            ("find.after", "looked up, and the outcome not written down"),
+        )
     ),
 )
 EFFECT_OF = {"lookup": ("refund", "ticket"), "keyed": ("mail",), "ask": ("letter",)}

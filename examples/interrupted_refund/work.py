@@ -12,7 +12,24 @@ from typing import Any
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-from pointsman import Effect, Event, Found, Machine, NonBlank, NotFound, Outcome, State, Work, Worker, note, optional, owner, result, role, seconds
+from pointsman import (
+    Effect,
+    Event,
+    Found,
+    Machine,
+    NonBlank,
+    NotFound,
+    Outcome,
+    State,
+    Work,
+    Worker,
+    note,
+    optional,
+    owner,
+    result,
+    role,
+    seconds,
+)
 from pointsman.types import Json
 
 REMOTE, DIE, WAY, TAG = (
@@ -119,7 +136,7 @@ def by_guess(work: Work) -> Outcome:
         if effect not in done:
             work.propose("say", {"doing": effect})
             directly(work, effect)
-    return work.propose("complete", {"receipt": None})
+    return work.propose("complete", {"receipt": {}})
 
 
 def directly(work: Work, effect: str) -> Json:
