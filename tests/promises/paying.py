@@ -27,7 +27,7 @@ from pointsman import (
     seconds,
 )
 from pointsman.kernel.operation import Operation
-from pointsman.worker.work import POINTS as WORKERS
+from pointsman.worker.owned import POINTS as WORKERS
 from promises.remote import Remote
 
 KINDS = ("keyed", "lookup", "ask")

@@ -22,7 +22,7 @@ from acceptance.board import Board, board, ended, until
 from acceptance.cli import environment
 from pointsman import Pointsman, Principal
 from pointsman.types import seconds
-from pointsman.worker.work import slack_s
+from pointsman.worker.effects import slack_s
 from promises.paying import KINDS, POINTS, SETTLE_S, TIMEOUT_S, Payments, deaths
 from promises.remote import Remote, book, running, times
 from promises.test_p03_a_replaced_owner_writes_nothing import rows

@@ -6,12 +6,22 @@ from contextlib import ExitStack
 import pytest
 
 from databases import PostgresServer
-from pointsman import Outcome, Pointsman, Refused, Work, Worker
-from worker.jobs import Jobs
+from pointsman import Event as Move
+from pointsman import Machine, Outcome, Pointsman, Refused, State, Work, Worker, owner, seconds
 
 ME = "worker-a"
 PATIENCE_S = 20
 HANDLERS, CONNECTIONS = 8, 2
+
+
+class Jobs(Machine, name="jobs"):
+    todo = State(initial=True)
+    doing = State(lease=seconds(6))
+    done = State(final=True)
+    dropped = State(final=True, outcome="failed")
+    take = Move(todo >> doing, acquires=True)
+    finish = Move(doing >> done, by=owner)
+    drop = Move((todo | doing) >> dropped)
 
 
 class Hanging:
@@ -44,18 +54,19 @@ def test_eight_slow_handlers_and_two_connections_keep_every_lease(postgres: Post
 
         worker.start(ME, concurrency=HANDLERS)
         until = dict.fromkeys(ids, 0)
-        begun.wait(PATIENCE_S)
+        while not all(beside.get(id).held for id in ids):
+            threading.Event().wait(0.05)
         hanging.armed = True
+        begun.wait(PATIENCE_S)
         for _ in range(CONNECTIONS):
             assert hanging.held.acquire(timeout=PATIENCE_S)
         first = {id: lease_of(beside, id) for id in ids}
-        wait = threading.Event()
-        while not all(until[id] > first[id] + 3_000_000 for id in ids):
-            wait.wait(0.1)
+        while not all(until[id] > first[id] for id in ids):
+            threading.Event().wait(0.2)
             until = {id: lease_of(beside, id) for id in ids}
-            for id in ids:
-                with pytest.raises(Refused, match="already_claimed"):
-                    beside.claim("jobs", by="worker-b", id=id)
+        for id in ids:
+            with pytest.raises(Refused, match="already_claimed"):
+                beside.claim("jobs", by="worker-b", id=id)
         hanging.armed = False
         hanging.leave.set()
         for id in ids:

@@ -28,8 +28,9 @@ from pointsman import (
 from pointsman.errors import StoreError
 from pointsman.testing import FakeClock
 from pointsman.types import minutes, seconds
+from pointsman.worker.effects import slack_s
 from pointsman.worker.outcomes import End, Lost, Waits
-from pointsman.worker.work import POINTS, slack_s
+from pointsman.worker.owned import POINTS
 from pointsman.worker.worker import Ended
 from worker.jobs import Seconds
 from worker.payments import Payments, Remote

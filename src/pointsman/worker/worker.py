@@ -84,7 +84,7 @@ class Worker:
     """Claims tasks and calls handlers with them, on as many threads as it is started with."""
 
     def __init__(self, pm: Pointsman | None = None, *, clock: Clock = time.monotonic, probe: Probe = unwatched):
-        """Without a database it only collects handlers; `bind` gives it one. A `probe` is called at each of work.POINTS."""
+        """Without a database it only collects handlers; `bind` gives it one. A `probe` is called at each of owned.POINTS."""
         self.routes: list[Route] = []
         self.keeper: Keeper | None = None
         self._clock, self._probe = clock, probe
