@@ -131,7 +131,9 @@ def _note(entry: Entry) -> str:
     judged = entry.changes.get("evidence", {}) if entry.from_state else {}
     failed = [f"{name}: {item['reason']}" for name, item in judged.items() if item["status"] != "pass"]
     fields = [name for name, value in entry.changes.get("fields", {}).items() if value is not None]
-    return "; ".join(part for part in (entry.reason or "", *failed, "set " + ", ".join(fields) if fields else "") if part)
+    step = entry.changes.get("operation")
+    said = "" if step is None else f"{step['name']}: {step['status'].replace('_', ' ')}"
+    return "; ".join(part for part in (entry.reason or "", said, *failed, "set " + ", ".join(fields) if fields else "") if part)
 
 
 def when(at: Instant) -> str:

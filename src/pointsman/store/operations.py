@@ -5,7 +5,7 @@ entry was pruned.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from pointsman.kernel.chain import canonical, digest, parse
@@ -46,6 +46,12 @@ class Testimony:
     result: Json
     note: str | None
 
+    def repeats(self, other: "Testimony") -> bool:
+        return self.seal("") == replace(other, at=self.at).seal("")
+
+    def seal(self, operation: str) -> str:
+        return digest("testimony", [operation, *(getattr(self, name) for name in self.__slots__)])
+
 
 def _hash(operation: Operation, version: int) -> str:
     return digest("operation", [version, *(getattr(operation, name) for name in _MEMBERS)])
@@ -61,6 +67,11 @@ def find(tx: Tx, task_key: int, name: str) -> Kept | None:
     """What a task, locked by whoever decides, has under a name."""
     row = tx("find_operation", task=task_key, name=name)
     return None if row is None else _kept(row)
+
+
+def of_effect(tx: Tx, task_key: int, effect: str) -> list[Operation]:
+    """What a task, locked by whoever decides, has of a declared effect."""
+    return [_kept(row).operation for row in tx("operations_of_effect", task=task_key, effect=effect)]
 
 
 def by_id(tx: Tx, operation: str) -> Kept | None:
@@ -93,15 +104,27 @@ def put(tx: Tx, task_key: int, before: Kept | None, operation: Operation, versio
 
 
 def testify(tx: Tx, operation: str, by: str, epoch: int | None, said: Said) -> None:
-    """Keep what was said, unless enough was."""
-    if tx("count_testimonies", operation=operation)[0] < MOST_TESTIMONIES:
-        words = {"status": said.status, "result": canonical(said.result), "note": said.note}
-        tx("add_testimony", operation=operation, by=by, epoch=epoch, at=tx.now, **words)
+    """Keep what was said, once, unless enough was."""
+    made = Testimony(by, epoch, tx.now, said.status, said.result, said.note)
+    heard = testimonies(tx, operation)
+    if len(heard) < MOST_TESTIMONIES and not any(made.repeats(kept) for kept in heard):
+        values = {name: getattr(made, name) for name in made.__slots__} | {"result": canonical(made.result)}
+        tx("add_testimony", operation=operation, **values, hash=made.seal(operation))
 
 
 def testimonies(tx: Tx, operation: str) -> list[Testimony]:
-    rows = tx("testimonies_of", operation=operation)
-    return [Testimony(by, epoch, at, status, parse(result), note) for by, epoch, at, status, result, note in rows]
+    return [_testimony(row) for row in tx("testimonies_of", operation=operation)]
+
+
+def _testimony(row: Row) -> Testimony:
+    by, epoch, at, status, result, note = row
+    return Testimony(by, epoch, at, status, parse(result), note)
+
+
+def altered(tx: Tx, after: int, limit: int) -> list[tuple[int, str, bool]]:
+    """(key, operation, whether it was altered) of a page of testimonies."""
+    rows = tx("testimonies_after", after=after, limit=limit)
+    return [(key, operation, hash_ != _testimony(tuple(row)).seal(operation)) for key, operation, *row, hash_ in rows]
 
 
 def after(tx: Tx, last: str, limit: int) -> list[Kept]:

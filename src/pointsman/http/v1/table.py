@@ -117,7 +117,7 @@ _REPORT = Answer("The report", ref("Report"))
 _PROPOSAL = Answer("The proposal", ref("Proposal"))
 _LATER = Answer("A check is still running; the proposal goes on", ref("Proposal"), LOCATION | REPLAYED)
 _HOLDS = Answer(_PAGED, closed({"holds": many(ref("Hold")), "next": _NEXT}))
-_OPERATION = Answer("The operation, as it stands", ref("Operation"))
+_OPERATION = Answer("The operation, as it stands", ref("Operation"), REPLAYED)
 _OPERATIONS = Answer(_PAGED, closed({"operations": many(ref("Operation")), "next": _NEXT}))
 _RESUMED = Answer("The durable facts", ref("Resumed"))
 _MACHINES = Answer("The machines", closed({"machines": many(ref("Machine"))}))
@@ -277,8 +277,11 @@ OPERATIONS: tuple[Operation, ...] = (
         operations.begin,
         "Write down an operation before it happens",
         (AS, SESSION, TASK_ID, KEY),
-        {200: Answer("The operation that is there under this name", ref("Operation")), 201: Answer("The operation", ref("Operation"))},
-        (*OF_AN_OWNER, "idempotency_conflict", "operation_in_doubt", "parked"),
+        {
+            200: Answer("The operation that is there under this name", ref("Operation"), REPLAYED),
+            201: Answer("The operation", ref("Operation"), REPLAYED),
+        },
+        (*OF_AN_OWNER, "idempotency_conflict", "operation_in_doubt", "approvals_missing", "parked", "pruned"),
         BEGINNING,
         asks=True,
     ),
@@ -299,7 +302,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Say what came of an operation",
         (AS, SESSION, OPERATION_ID, KEY),
         {200: _OPERATION},
-        (*OF_AN_OWNER, "unknown_operation", "idempotency_conflict", "operation_in_doubt"),
+        (*OF_AN_OWNER, "unknown_operation", "idempotency_conflict", "operation_in_doubt", "pruned"),
         OUTCOME,
         asks=True,
     ),
