@@ -151,9 +151,9 @@ def by_id(tx: Tx, operation: str) -> Kept:
 
 
 def _locked(deciding: Deciding, tx: Tx, task_id: str) -> tuple[Stored, Bound]:
-    """The task, locked, and its machine."""
+    """The task, locked, and its machine. None of its functions is asked: what happened is written down also where they are missing."""
     found = find(tx, task_id)
-    return found, deciding.registry.bound(tx, found.task.machine, found.task.machine_version)
+    return found, Bound(deciding.registry.definition(tx, found.task.machine, found.task.machine_version), {})
 
 
 def _answered(deciding: Deciding, tx: Tx, look: bool) -> Shown | None:

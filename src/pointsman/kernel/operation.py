@@ -26,7 +26,6 @@ from pointsman.kernel.definition import KINDS, Definition, Effect, Kind
 from pointsman.kernel.flow import decided
 from pointsman.kernel.lease import Claim, granted, not_mine
 from pointsman.kernel.parking import OPERATOR
-from pointsman.kernel.parking import refusal as parked
 from pointsman.kernel.refuse import refuse
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.steps import Accept, Refuse
@@ -149,7 +148,7 @@ def begin(
     """The owner is about to do something. `known` is what the task has under this name already, `others` are those of the same
     declared effect."""
     definition = machine.definition
-    if refusal := _not_now(machine, task, claim):
+    if refusal := _not_now(definition, task, claim):
         return Refuse(refusal)
     meant = _declared(definition, task, intent, claim.by)
     if isinstance(meant, Refusal):
@@ -170,13 +169,13 @@ def begin(
     return Step(known, "started" if known.status == "started" and known.epoch == task.epoch else stands)
 
 
-def _not_now(machine: Bound, task: Task, claim: Claim) -> Refusal | None:
-    definition = machine.definition
+def _not_now(definition: Definition, task: Task, claim: Claim) -> Refusal | None:
+    """Nobody owns a task that is parked, so nobody begins anything on it."""
     if refusal := not_mine(definition, task, claim):
         return refusal
     if definition.state[task.state].final:
         return refuse(definition, task, claim.by, "wrong_state", f"the task is over: it is {task.state}")
-    return None if task.parked is None else parked(machine, task, claim.by)
+    return None
 
 
 def _no_more(definition: Definition, task: Task, others: Sequence[Operation], asked: str, by: Principal) -> Refusal | None:

@@ -145,6 +145,7 @@ OF_A_CLAIM = (
 """What taking the next task can be answered."""
 
 OF_AN_OWNER = ("identity_mismatch", "unknown_task", "not_owner", "lease_lost", "wrong_state", "machine_unavailable")
+OF_THE_LEDGER = ("identity_mismatch", "unknown_task", "not_owner", "lease_lost", "wrong_state")
 OF_A_TASK = ("unknown_task",)
 OF_THE_PAST = ("unknown_task", "pruned")
 OF_A_PROPOSAL = ("unknown_proposal",)
@@ -281,7 +282,7 @@ OPERATIONS: tuple[Operation, ...] = (
             200: Answer("The operation that is there under this name", ref("Operation"), REPLAYED),
             201: Answer("The operation", ref("Operation"), REPLAYED),
         },
-        (*OF_AN_OWNER, "idempotency_conflict", "operation_in_doubt", "approvals_missing", "parked", "pruned"),
+        (*OF_THE_LEDGER, "idempotency_conflict", "operation_in_doubt", "approvals_missing", "pruned"),
         BEGINNING,
         asks=True,
     ),
@@ -302,7 +303,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Say what came of an operation",
         (AS, SESSION, OPERATION_ID, KEY),
         {200: _OPERATION},
-        (*OF_AN_OWNER, "unknown_operation", "idempotency_conflict", "operation_in_doubt", "pruned"),
+        (*OF_THE_LEDGER, "unknown_operation", "idempotency_conflict", "operation_in_doubt", "pruned"),
         OUTCOME,
         asks=True,
     ),
@@ -313,7 +314,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Keep how far the owner is",
         (AS, SESSION, TASK_ID),
         {200: Answer("Where it stands", ref("Checkpoint"))},
-        (*OF_AN_OWNER, "stale_version"),
+        (*OF_THE_LEDGER, "stale_version"),
         CHECKPOINT,
     ),
     _read("/v1/tasks/{id}/resume", operations.resume, "All that is known of how far a task is", _RESUMED, TASK_ID, codes=OF_A_TASK),
