@@ -8,6 +8,7 @@ from pointsman.app import opened
 from pointsman.cli import options, output, paging, views
 from pointsman.config import settings
 from pointsman.errors import invalid
+from pointsman.kernel.effect import Allowed
 from pointsman.types import Instant, instant
 
 app = typer.Typer(help="Show what happened, to somebody who was not there.", rich_markup_mode=None)
@@ -38,6 +39,7 @@ def report(id: options.TaskId, db: options.Db = None, work: options.Work = None,
         output.line()
         views.history(pm.history(id), whole_board=False, title="history")
     _say(told)
+    views.effects([Allowed(**{**item, "given": tuple(item["given"])}) for item in told["effects"]])
 
 
 def _say(told: dict[str, Any]) -> None:

@@ -22,7 +22,8 @@ from typing import Any, Literal, get_args
 from pointsman.errors import Refusal
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.chain import digest, same
-from pointsman.kernel.definition import KINDS, Definition, Effect, Kind
+from pointsman.kernel.definition import KINDS, Definition, Kind
+from pointsman.kernel.effect import built
 from pointsman.kernel.flow import decided
 from pointsman.kernel.lease import Claim, granted, not_mine
 from pointsman.kernel.parking import OPERATOR
@@ -214,11 +215,6 @@ def _declared(definition: Definition, task: Task, intent: Intent, by: Principal)
     if wrong:
         return _invalid(definition, task, by, *wrong)
     return replace(intent, kind=effect.kind, request=request, settle=effect.settle)
-
-
-def built(effect: Effect, task: Task) -> dict[str, Json]:
-    """The request of a declared effect: exactly these fields of the task."""
-    return {name: task.fields[name] for name in effect.request}
 
 
 def _invalid(definition: Definition, task: Task, by: Principal, *faults: tuple[str, str]) -> Refusal:
