@@ -50,7 +50,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "settled_at result note version hash",
         derived="task",
     ),
-    "testimonies": _columns(covered="operation by epoch at status result note hash", derived="key"),
+    "testimonies": _columns(covered="operation by epoch at status result note hash", volatile="key"),
     "checkpoints": _columns(covered="number version epoch at by data plan progress hash", derived="task"),
     "dependencies": _columns(derived="dependent upstream on_failure settled"),
     "settling": _columns(volatile="task at cascade times"),

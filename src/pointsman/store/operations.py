@@ -4,7 +4,7 @@ A row stands as its last entry says, which is that of `version`; its own hash vo
 entry was pruned.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -24,15 +24,16 @@ _FIXED = ("task", "name", "kind", "effect", "request", "request_digest", "settle
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An operation as stored: the version of the entry that made it so, and the hash of the row."""
+    """An operation as stored: the version of the entry that made it so, the hash of the row, and the row that it vouches for."""
 
     operation: Operation
     version: int
     hash: str
+    row: Sequence[Any]
 
     @property
     def sound(self) -> bool:
-        return self.hash == _hash(self.operation, self.version)
+        return self.hash == _hash(self.row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +48,27 @@ class Testimony:
     note: str | None
 
     def repeats(self, other: "Testimony") -> bool:
-        return self.seal("") == replace(other, at=self.at).seal("")
+        return self.row == replace(other, at=self.at).row
 
-    def seal(self, operation: str) -> str:
-        return digest("testimony", [operation, *(getattr(self, name) for name in self.__slots__)])
+    @property
+    def row(self) -> tuple[Any, ...]:
+        return self.by, self.epoch, self.at, self.status, canonical(self.result), self.note
 
 
-def _hash(operation: Operation, version: int) -> str:
-    return digest("operation", [version, *(getattr(operation, name) for name in _MEMBERS)])
+def _seal(operation: str, row: Sequence[Any]) -> str:
+    return digest("testimony", [operation, *row])
+
+
+def _hash(row: Sequence[Any]) -> str:
+    """Of the members in their order and the version, JSON as the text that is stored."""
+    return digest("operation", [*row])
 
 
 def _kept(row: Row) -> Kept:
     *values, version, hash_ = row
     members: dict[str, Any] = dict(zip(_MEMBERS, values, strict=True))
-    return Kept(Operation(**{**members, **{name: parse(members[name]) for name in _JSON}}), version, hash_)
+    operation = Operation(**{**members, **{name: parse(members[name]) for name in _JSON}})
+    return Kept(operation, version, hash_, (*values, version))
 
 
 def find(tx: Tx, task_key: int, name: str) -> Kept | None:
@@ -96,7 +104,8 @@ def put(tx: Tx, task_key: int, before: Kept | None, operation: Operation, versio
     """Write an operation's step, which is the entry of this version."""
     values: dict[str, Any] = {name: getattr(operation, name) for name in _MEMBERS}
     values |= {name: canonical(values[name]) for name in _JSON}
-    values |= {"task": task_key, "version": version, "hash": _hash(operation, version)}
+    seal = _hash([*values.values(), version])
+    values |= {"task": task_key, "version": version, "hash": seal}
     if before is None:
         return tx("add_operation", **values)
     moved = {name: value for name, value in values.items() if name not in _FIXED}
@@ -108,8 +117,7 @@ def testify(tx: Tx, operation: str, by: str, epoch: int | None, said: Said) -> N
     made = Testimony(by, epoch, tx.now, said.status, said.result, said.note)
     heard = testimonies(tx, operation)
     if len(heard) < MOST_TESTIMONIES and not any(made.repeats(kept) for kept in heard):
-        values = {name: getattr(made, name) for name in made.__slots__} | {"result": canonical(made.result)}
-        tx("add_testimony", operation=operation, **values, hash=made.seal(operation))
+        tx("add_testimony", operation=operation, **dict(zip(made.__slots__, made.row, strict=True)), hash=_seal(operation, made.row))
 
 
 def testimonies(tx: Tx, operation: str) -> list[Testimony]:
@@ -124,7 +132,7 @@ def _testimony(row: Row) -> Testimony:
 def altered(tx: Tx, after: int, limit: int) -> list[tuple[int, str, bool]]:
     """(key, operation, whether it was altered) of a page of testimonies."""
     rows = tx("testimonies_after", after=after, limit=limit)
-    return [(key, operation, hash_ != _testimony(tuple(row)).seal(operation)) for key, operation, *row, hash_ in rows]
+    return [(key, operation, hash_ != _seal(operation, row)) for key, operation, *row, hash_ in rows]
 
 
 def after(tx: Tx, last: str, limit: int) -> list[Kept]:

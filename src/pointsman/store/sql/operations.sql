@@ -94,9 +94,9 @@ RETURNING number;
 
 -- name: checkpoints_after :many
 -- Every checkpoint, for verification.
-SELECT t.key, t.id, c.number, c.version, c.epoch, c.at, c.by, c.data, c.plan, c.progress, c.hash
+SELECT c.task, t.id, c.number, c.version, c.epoch, c.at, c.by, c.data, c.plan, c.progress, c.hash
 FROM checkpoints AS c
-JOIN tasks AS t ON t.key = c.task
+LEFT JOIN tasks AS t ON t.key = c.task
 WHERE c.task > :after
 ORDER BY c.task
 LIMIT :limit;
