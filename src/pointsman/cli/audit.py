@@ -39,7 +39,6 @@ def report(id: options.TaskId, db: options.Db = None, work: options.Work = None,
         output.line()
         views.history(pm.history(id), whole_board=False, title="history")
     _say(told)
-    views.effects([Allowed(**{**item, "given": tuple(item["given"])}) for item in told["effects"]])
 
 
 def _say(told: dict[str, Any]) -> None:
@@ -52,6 +51,7 @@ def _say(told: dict[str, Any]) -> None:
     if told["open"]:
         output.line()
         output.table(("still open", "who may ask"), list(told["open"].items()), "open")
+    views.effects([Allowed(**{**item, "given": tuple(item["given"])}) for item in told["effects"]])
 
 
 @app.command("export", short_help="Print entries of the whole board as lines of JSON, newest first.")
