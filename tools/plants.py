@@ -184,7 +184,47 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "a pruned task whose live row nobody vouches for",
         ("tests/promises/test_p05_history_is_gapless_and_cannot_be_altered.py",),
-        (("    if not pruned.vouches_for(stored):", "    if pruned.version != stored.task.version:"),),
+        (("    if not pruned.vouches_for(tx, stored):", "    if pruned.version != stored.task.version:"),),
+    ),
+    Plant(
+        "an effect whose fields changed after they were approved",
+        ("tests/engine/test_ledger_edges.py",),
+        (("    if not task.decisions and decided(definition, task.state):", "    if False:"),),
+    ),
+    Plant(
+        "an effect begun twice under two names",
+        ("tests/engine/test_ledger_edges.py",),
+        (('if item.request_digest == asked and item.status != "failed"', "if item.name == asked"),),
+    ),
+    Plant(
+        "a lookup believed while the request may still arrive",
+        ("tests/engine/test_operations.py", "tests/edges/test_v1_operations.py"),
+        (('said.status == "not_done" and now < operation.settles_at', 'said.status == "not_done" and now < operation.deadline'),),
+    ),
+    Plant(
+        "the outcome of a replaced owner, applied",
+        ("tests/engine/test_operations.py", "tests/promises/test_p03_a_replaced_owner_writes_nothing.py"),
+        (
+            (
+                "    if (refusal := not_mine(definition, task, claim)) and not answers:",
+                "    if (refusal := not_mine(definition, task, claim)) is answers:",
+            ),
+        ),
+    ),
+    Plant(
+        "a task completed over an operation in doubt",
+        ("tests/engine/test_operations.py",),
+        (("    unblocked,\n    settled,\n    guarded,\n", "    unblocked,\n    guarded,\n"),),
+    ),
+    Plant(
+        "an operation whose row nobody compares with history",
+        ("tests/promises/test_p05_history_is_gapless_and_cannot_be_altered.py",),
+        (
+            (
+                "    return len(entries), _ledger(tx, task, told) or _live(tx, row, task, head)",
+                "    return len(entries), _live(tx, row, task, head)",
+            ),
+        ),
     ),
     Plant(
         "what this very owner began and the remote does not know is done again at once",

@@ -114,8 +114,9 @@ def _asked(speaker: Speaker) -> Iterator[tuple[str, str, str | None, Any, dict[s
     yield from _of_holds(speaker)
     yield from _of_batches(speaker)
     yield from _of_ends(speaker)
+    yield from _of_the_ledger(speaker)
     yield "GET", f"/v1/tasks/{queued}", None, None, {"If_None_Match": '"2"'}
-    for last in ("", "/history", "/evidence", "/decisions", "/diff?from=1&to=1", "/report"):
+    for last in ("", "/history", "/evidence", "/decisions", "/diff?from=1&to=1", "/report", "/operations", "/resume"):
         for id in (queued, NOBODY, "nonsense"):
             yield "GET", f"/v1/tasks/{id}{last}", None, None, {}
     yield from (("GET", f"/v1/proposals/{id}", None, None, {}) for id in (NOBODY, "nonsense"))
@@ -170,6 +171,24 @@ def _of_ends(speaker: Speaker) -> Iterator[tuple[str, str, str | None, Any, dict
         yield from (("POST", path, "olga", body, {}) for body in (why, {}, long, why))
         yield "POST", path, "olga", why, {"Content_Type": "text/plain"}
         yield "POST", f"/v1/tasks/{NOBODY}/{verb}", "olga", why, {}
+
+
+def _of_the_ledger(speaker: Speaker) -> Iterator[tuple[str, str, str | None, Any, dict[str, str]]]:
+    task = f"/v1/tasks/{speaker.lead('claimed')['id']}"
+    begin, kept = {"epoch": 1, "name": "load", "kind": "keyed"}, {"epoch": 1, "data": 1}
+    yield from (("POST", f"{task}/operations", "bob", begin, {}) for _ in range(2))
+    operation = speaker.told(f"{task}/operations")["operations"][0]["id"]
+    outcome = {"epoch": 1, "status": "succeeded"}
+    calls = (
+        ("POST", task, "/operations", begin),
+        ("PUT", task, "/checkpoint", kept),
+        ("POST", f"/v1/operations/{operation}", "/outcome", outcome),
+    )
+    for method, of, last, fine in calls:
+        long = {**fine, "note": "y" * (1 << 20)}
+        yield from ((method, f"{of}{last}", "bob", body, {}) for body in (fine, {}, long, {**fine, "epoch": 9}))
+        yield method, f"{of}{last}", "bob", fine, {"Content_Type": "text/plain"}
+        yield method, f"{of.rpartition('/')[0]}/{NOBODY}{last}", "bob", fine, {}
 
 
 def _template(path: str, known: Any) -> str:

@@ -26,6 +26,7 @@ from pointsman import Pointsman, Refused, Task
 from pointsman.cli.root import app
 from pointsman.engine.steps import Bound
 from pointsman.http.v1.table import OPERATIONS
+from pointsman.kernel.operation import OUTCOMES
 from pointsman.store.columns import COLUMNS
 
 ME = "worker-a"
@@ -39,6 +40,7 @@ class Replaced:
 
     jobs: Board
     old: Task
+    operation: str
     rows: Rows
 
     def changed_nothing(self) -> None:
@@ -47,8 +49,8 @@ class Replaced:
 
 
 def rows(url: str) -> Rows:
-    """All that is stored, but for the log of refusals and the mark of time, which goes on."""
-    tables = [table for table in COLUMNS if table not in ("refusals", "clock")]
+    """All that is stored, but for the log of refusals, what replaced owners testify, and the mark of time, which goes on."""
+    tables = [table for table in COLUMNS if table not in ("refusals", "testimonies", "clock")]
     if url.startswith("sqlite"):
         with closing(sqlite3.connect(f"file:{url.removeprefix('sqlite:///')}?mode=ro", uri=True)) as raw:
             return {table: sorted(raw.execute(f"SELECT * FROM {table}").fetchall(), key=repr) for table in tables}
@@ -64,6 +66,8 @@ def replaced(request: pytest.FixtureRequest, shared_url: str, tmp_path_factory: 
         process = jobs.run(f"trap 'exit 0' TERM; {BEGUN}; {UNTIL_GO}")
         command = int(jobs.said("begun"))
         old = jobs.pm.get(id)
+        operation = jobs.pm.begin(id, "load", by=ME, epoch=old.epoch, session=old.session, kind="keyed").operation.id
+        old = jobs.pm.get(id)
         process.send_signal(signal.SIGSTOP)
         taken = jobs.taken_over(id, request.param)
         jobs.pm.history(id)  # every entry has its number in the feed
@@ -71,7 +75,7 @@ def replaced(request: pytest.FixtureRequest, shared_url: str, tmp_path_factory: 
         process.send_signal(signal.SIGCONT)
         status, _, told = ended(process)
         assert (status, "lease_lost" in told, gone(command), taken.epoch) == (3, True, True, old.epoch + 1)
-        found = Replaced(jobs, old, before)
+        found = Replaced(jobs, old, operation, before)
         found.changed_nothing()
         yield found
 
@@ -85,6 +89,9 @@ def test_over_python(replaced: Replaced) -> None:
         "release": [named, {**named, "reason": "late"}, {**named, "counts": False}, {**named, "error": True}],
         "cancel": [{**named, "reason": "late"}, {**named, "reason": "late", "cascade": True}],
         "create": [{**below, "machine": "jobs", "fields": {}}],
+        "begin": [{**named, "name": name, "kind": "keyed"} for name in ("load", "more")],
+        "finish": [{"operation": replaced.operation, "status": status} for status in OUTCOMES],
+        "checkpoint": [{**named, "data": 1}],
         "create_batch": [{**below, "tasks": [{"machine": "jobs", "fields": {}}], **join} for join in ({}, {"join": "all"})],
     }
     assert calls.keys() == {name for name in dir(Pointsman) if takes_epoch(getattr(replaced.jobs.pm, name, None))}
@@ -116,6 +123,9 @@ def test_over_http(replaced: Replaced, served: Served) -> None:
         ("POST", "/v1/tasks/{id}/lease"): {"lease_s": 60},
         ("DELETE", "/v1/tasks/{id}/lease"): {"reason": "late"},
         ("POST", "/v1/tasks/{id}/cancel"): {"reason": "late"},
+        ("POST", "/v1/tasks/{id}/operations"): {"name": "load", "kind": "keyed"},
+        ("POST", "/v1/operations/{id}/outcome"): {"status": "succeeded"},
+        ("PUT", "/v1/tasks/{id}/checkpoint"): {"data": 1},
         ("POST", "/v1/tasks"): {"fields": {}, "parent": task.id},
         ("POST", "/v1/tasks/batch"): {"tasks": [{"fields": {}}], "parent": task.id},
     }
@@ -123,7 +133,8 @@ def test_over_http(replaced: Replaced, served: Served) -> None:
     with Speaker(served.url) as speaker:
         for (method, path), body in bodies.items():
             for event in EVENTS if "{event}" in path else ("",):
-                place = path.replace("{id}", task.id).replace("{event}", event)
+                of = replaced.operation if "/operations/" in path else task.id
+                place = path.replace("{id}", of).replace("{event}", event)
                 for session in ({"Pointsman-Session": task.session}, {}):
                     answer = speaker.ask(method, place, ME, {"epoch": task.epoch, **body}, **session)  # type: ignore[arg-type]
                     assert (answer.status, answer.body["code"], answer.body["recorded"]) == (409, "lease_lost", False), place
@@ -159,6 +170,9 @@ def test_over_mcp(replaced: Replaced, served: Served) -> None:
         "propose": [{"event": event} for event in EVENTS],
         "renew_lease": [{}, {"lease_s": 60}],
         "release_task": [{}, {"reason": "late"}],
+        "begin_operation": [{"name": name, "kind": "keyed"} for name in ("load", "more")],
+        "finish_operation": [{"operation_id": replaced.operation, "status": status} for status in OUTCOMES],
+        "checkpoint": [{"data": 1}],
         "create_task": [{"machine": "jobs"}],
     }
 

@@ -117,6 +117,23 @@ def test_work_goes_on_where_the_copy_is(source: Pointsman, target: str) -> None:
     assert (report.ok, report.tasks) == (True, len(source.list(limit=1_000)) + 1)
 
 
+def test_the_ledger_goes_on_where_the_copy_is(source: Pointsman, target: str) -> None:
+    """Also what somebody says too late, which has a number of its own."""
+    task = support.claimed(source)
+    begun = source.begin(task.id, "load", by=support.OWNER, epoch=task.epoch, kind="keyed").operation
+    with pytest.raises(Refused):
+        source.finish(begun.id, "failed", by=support.OWNER, epoch=task.epoch + 1)
+    source.checkpoint(task.id, 1, by=support.OWNER, epoch=task.epoch)
+    source.copy(target)
+    with Pointsman(target) as pm:
+        with pytest.raises(Refused, match="lease_lost"):
+            pm.finish(begun.id, "succeeded", by=support.OWNER, epoch=task.epoch + 1)
+        assert [said.status for said in pm.operations(task.id)[0].testimony] == ["failed", "succeeded"]
+        assert pm.checkpoint(task.id, 2, by=support.OWNER, epoch=task.epoch).number == 2
+        assert pm.finish(begun.id, "succeeded", by=support.OWNER, epoch=task.epoch).standing == "succeeded"
+        assert pm.verify().ok
+
+
 def test_an_interrupted_request_is_replayed_where_the_copy_is(source: Pointsman, target: str) -> None:
     asked = {"by": "ann", "idempotency_key": "once"}
     first = source.create("tasks", {"title": "t", "brief": "b"}, **asked)

@@ -4,7 +4,7 @@ import pytest
 
 import support
 from databases import STORES
-from pointsman import Event, Limit, Machine, Pointsman, Schedule, State, Tasks, Verdict, check, field, hours, optional, owner
+from pointsman import Event, Limit, Machine, Pointsman, Refused, Schedule, State, Tasks, Verdict, check, field, hours, optional, owner
 from pointsman.engine.chance import wall_clock
 from pointsman.engine.timers import Schedules
 from pointsman.store import clock, graph
@@ -70,11 +70,24 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         Schedules(pm.engine).run_once()
         for repo in ("one", "two"):
             pm.create("limited", {"repo": repo}, by="ann", tags=[repo], needs=["git"])
-        assert pm.claim("limited", by="w", capabilities=["git"]) is not None
+        _worked_on(pm)
         for key in (None, "bound"):
             pm.create("tasks", {"title": "t", "brief": "b"}, by="ann", dedupe_key="once", idempotency_key=key)
         assert pm.as_of() == len(pm.history(n=1000))
     return copies
+
+
+def _worked_on(pm: Pointsman) -> None:
+    """A task with operations that are over and one that is not, what a replaced owner said of it, and a checkpoint."""
+    task = pm.claim("limited", by="w", capabilities=["git"])
+    assert task is not None
+    for name in ("first", "last"):
+        begun = pm.begin(task.id, name, by="w", epoch=task.epoch, kind="keyed", request={"of": name})
+        pm.finish(begun.operation.id, "succeeded", 1, by="w", epoch=task.epoch, note="as asked")
+    back = pm.begin(task.id, "undo", by="w", epoch=task.epoch, kind="ask", compensates=begun.operation.id)
+    pm.checkpoint(task.id, {"page": 1}, by="w", epoch=task.epoch, plan=[{"name": "tidy"}], progress=0.5)
+    with pytest.raises(Refused):
+        pm.finish(back.operation.id, "failed", 2, by="w", epoch=task.epoch + 1, note="I was there")
 
 
 def _tampered(whole: Copies, *statements: str) -> list[str]:
@@ -158,6 +171,8 @@ DELETED_UNSEEN = {
     "proposals": "history does not say that somebody waited",
     "holds": "history says only what was done",
     "schedules": "it would begin anew",
+    "testimonies": "history does not say what a replaced owner said",
+    "checkpoints": "it is no entry: an owner's own word",
     "limit_uses": "it goes when its window or its owner has gone",
     "refusals": "volatile",
     "unfinished": "volatile",
@@ -171,6 +186,33 @@ def test_a_deleted_row_is_found_where_history_implies_it(whole: Copies, table: s
     key = whole.key_of(table)[0]
     faults = _tampered(whole, f"DELETE FROM {table} WHERE {key} = (SELECT min({key}) FROM {table})")
     assert bool(faults) == (table not in DELETED_UNSEEN)
+
+
+def test_a_dropped_inserted_or_older_operation_is_found_and_named(whole: Copies) -> None:
+    first, last = (whole.ask(f"SELECT {end}(id) FROM operations")[0][0] for end in ("min", "max"))
+    names = ", ".join(whole.tables()["operations"])
+    copied = names.replace("id,", "'01890000-0000-7000-8000-000000000000',", 1).replace(" name", " name || '!'", 1)
+    for statement, named in (
+        (f"DELETE FROM operations WHERE id = '{first}'", first),
+        (f"INSERT INTO operations ({names}) SELECT {copied} FROM operations WHERE id = '{first}'", "01890000-0000-7000-8000-000000000000"),
+        (f"UPDATE operations SET status = 'not_done' WHERE id = '{last}'", last),
+        (f"UPDATE operations SET result = 'true' WHERE id = '{first}'", first),
+    ):
+        assert any(f"the operation {named}" in fault for fault in _tampered(whole, statement)), statement
+
+
+def test_an_operation_of_a_pruned_task_is_vouched_for(whole: Copies) -> None:
+    url = whole.changed([])
+    with Pointsman(url, [Tasks, Judged, Limited]) as pm:
+        task = support.drafting(pm)
+        begun = pm.begin(task.id, "load", by=support.OWNER, epoch=task.epoch, kind="keyed").operation
+        pm.finish(begun.id, "succeeded", by=support.OWNER, epoch=task.epoch)
+        pm.propose(task.id, "fail", by=support.OWNER, epoch=task.epoch)
+        assert pm.prune(0, payloads=True).tasks
+        assert pm.verify().ok
+    whole.alter(url, f"DELETE FROM operations WHERE id = '{begun.id}'")
+    with Pointsman(url, [], create=False) as pm:
+        assert [fault.task for fault in pm.verify().faults] == [task.id]
 
 
 def test_an_entry_slipped_in_behind_the_feed_is_found(whole: Copies) -> None:

@@ -104,7 +104,7 @@ def test_submitters_and_a_reviewer_race(url: str) -> None:
 
 
 def _everything(pm: Pointsman) -> object:
-    return pm.list(limit=1000), pm.history(n=1000)
+    return pm.list(limit=1000), pm.history(n=1000), [(pm.resume(task.id), pm.operations(task.id)) for task in pm.list(limit=1000)]
 
 
 FIELDS = {"title": "t", "brief": "b"}
@@ -136,6 +136,11 @@ REFUSED: list[tuple[str, Callable[[Pointsman, Task], object]]] = [
     ("lease_lost", lambda pm, task: pm.cancel(task.id, by="olga", reason="no", epoch=task.epoch + 1, cascade=True)),
     ("stale_version", lambda pm, task: pm.cancel(task.id, by="olga", reason="no", expect_version=1)),
     ("wrong_state", lambda pm, task: pm.unpark(task.id, by="olga", reason="no")),
+    ("lease_lost", lambda pm, task: pm.begin(task.id, "load", by=support.OWNER, epoch=task.epoch + 1, kind="keyed")),
+    ("invalid", lambda pm, task: pm.begin(task.id, "load", by=support.OWNER, epoch=task.epoch, effect="gift")),
+    ("not_owner", lambda pm, task: pm.checkpoint(task.id, 1, by=support.OTHER, epoch=task.epoch)),
+    ("stale_version", lambda pm, task: pm.checkpoint(task.id, 1, by=support.OWNER, epoch=task.epoch, expect=1)),
+    ("unknown_operation", lambda pm, task: pm.finish(NOBODY, "failed", by=support.OWNER, epoch=task.epoch)),
     ("invalid", lambda pm, task: pm.create("tasks", {"title": "t", "brief": "b", "owner": "me"}, by="ann")),
 ]
 

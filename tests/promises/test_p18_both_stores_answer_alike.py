@@ -10,7 +10,7 @@ import pytest
 
 import support
 from databases import PostgresServer
-from pointsman import Event, Limit, Machine, Pointsman, Refused, Schedule, State, Task, Tasks, Verdict, check, field, owner
+from pointsman import Effect, Event, Limit, Machine, Pointsman, Refused, Schedule, State, Task, Tasks, Verdict, check, field, owner
 from pointsman.engine import duties, ends
 from pointsman.engine.timers import Deadlines, Schedules
 from pointsman.kernel.deadline import KIND
@@ -56,6 +56,7 @@ class Timed(Machine, name="timed"):
     done = State(final=True)
     failed = State(final=True, outcome="failed")
     take = Event(waiting >> work, acquires=True, limits=Limit("pace", per=minutes(60), max=2))
+    send = Effect("send", during=work, request="size", kind="lookup", settle=minutes(5))
     finish = Event(work >> done, by=owner, limits=Limit("sizes", per=minutes(600), sum=field.size, max=9))
     late = Event(work >> failed)
     drop = Event((waiting | work) >> failed)
@@ -75,7 +76,7 @@ class Calls:
         call = self.chosen.choice(
             [
                 *(self.create, self.claim, *likely, self.decide, self.lease, self.lists, self.past, self.graph, self.graph, self.cancel),
-                *(self.hold, self.lift, self.fire, self.fire, self.timed, self.many),
+                *(self.hold, self.lift, self.fire, self.fire, self.timed, self.many, self.ledger, self.ledger, self.checkpoint),
             ]
         )
         try:
@@ -233,6 +234,35 @@ class Calls:
         wanted = self.pick(waits).id if waits and self.chosen.random() < 0.6 else None
         return self.pm.claim("timed", by=self.pick(NAMES), id=wanted)
 
+    def ledger(self) -> Any:
+        """An operation begun, found again or finished, by its owner or somebody else; now and then one that will not do."""
+        held = [task for task in self.pm.list(open=True, limit=1000) if task.owner is not None]
+        if not held:
+            return None
+        task = self.pick(held)
+        mine = {"by": self.pick([task.owner, task.owner, "rita"]), "epoch": self.pick([task.epoch, task.epoch, task.epoch, 7])}
+        key, known = self.pick([None, None, f"o{self.chosen.randrange(8)}"]), self.pm.operations(task.id)
+        if known and self.chosen.random() < 0.6:
+            status, result = self.pick(["succeeded", "failed", "not_done"]), self.pick([None, 1.5, {"of": self.pick(TEXTS)}])
+            said = self.pick(known).operation.id
+            return self.pm.finish(said, status, result, note=self.pick([None, *TEXTS]), idempotency_key=key, **mine)
+        if task.machine == "timed" and self.chosen.random() < 0.5:
+            return self.pm.begin(task.id, self.pick(["send", "more"]), effect="send", idempotency_key=key, **mine)
+        kind, name = self.pick(["repeatable", "keyed", "lookup", "ask", None]), self.pick(["load", "store", "tell"])
+        undone = self.pick([None, None, *(shown.operation.id for shown in known)])
+        request, wait = self.pick([None, {"of": "a"}, 5]), self.pick([None, 30, 0.5])
+        return self.pm.begin(task.id, name, kind=kind, request=request, timeout_s=wait, compensates=undone, idempotency_key=key, **mine)
+
+    def checkpoint(self) -> Any:
+        task = self.task()
+        if task is None:
+            return None
+        by, expect = self.pick([task.owner or "rita", "rita"]), self.pick([None, None, 0, 1])
+        plan = self.pick([(), [{"name": "tidy", "kind": "keyed"}], [{"name": " "}]])
+        if self.chosen.random() < 0.4:
+            return self.pm.resume(task.id, by=by), self.pm.operations(task.id, limit=2)
+        return self.pm.checkpoint(task.id, self.pick(TEXTS), by=by, epoch=task.epoch, plan=plan, progress=0.5, expect=expect)
+
     def past(self) -> Any:
         seq = self.pm.as_of()
         at = self.pick([f"#{self.chosen.randint(0, seq)}", iso(self.clock.now - seconds(self.chosen.randrange(3000)))])
@@ -279,7 +309,8 @@ def test_the_sequences_are_worth_comparing(tmp_path: Path) -> None:
     events, kinds = {entry["event"] for entry in entries}, {entry["kind"] for entry in entries}
     assert len(entries) > 100 * len(SEEDS)
     assert {"invalid", "wrong_state", "not_owner", "stale_version", "evidence_failed", "unknown_machine", "idempotency_conflict"} <= codes
-    assert {"blocked", "dedupe_conflict", "lease_lost", "held", "limit_reached"} <= codes
+    assert {"blocked", "dedupe_conflict", "lease_lost", "held", "limit_reached", "operation_in_doubt"} <= codes
+    assert {"begin", "settle"} <= kinds
     assert {"cancel", "wait", "late", "remind", "take", "finish"} <= events
     assert KIND in kinds
     assert any(entry["by"] == "scheduler" for entry in entries)
@@ -311,6 +342,15 @@ BAD: list[Callable[[Pointsman, Task], object]] = [
     lambda pm, task: pm.claim("tasks", by="ann", session="\0"),
     lambda pm, task: pm.list(q="\0"),
     lambda pm, task: pm.list(after=(0, "\0")),
+    lambda pm, task: pm.begin(task.id, "a\0b", by=support.OWNER, epoch=task.epoch, kind="keyed"),
+    lambda pm, task: pm.begin(task.id, "a", by=support.OWNER, epoch=task.epoch, kind="keyed", request="\ud800"),
+    lambda pm, task: pm.begin(task.id, "a", by=support.OWNER, epoch=2**63, kind="keyed"),
+    lambda pm, task: pm.begin(task.id, "a", by=support.OWNER, epoch=task.epoch, kind="keyed", timeout_s=float("nan")),
+    lambda pm, task: pm.finish(task.id, "failed", by=support.OWNER, epoch=task.epoch, note="a\0b"),
+    lambda pm, task: pm.checkpoint(task.id, {"a": "\0"}, by=support.OWNER, epoch=task.epoch),
+    lambda pm, task: pm.checkpoint(task.id, 1, by=support.OWNER, epoch=task.epoch, expect=2**63),
+    lambda pm, task: pm.checkpoint(task.id, 1, by=support.OWNER, epoch=task.epoch, plan={"name": "a"}),
+    lambda pm, task: pm.operations(task.id, after="a\0b"),
 ]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from pointsman import Event, Limit, Machine, Pointsman, Refused, Schedule, State, Task, Tasks, Verdict, check, field, note, owner
+from pointsman import Effect, Event, Limit, Machine, Pointsman, Refused, Schedule, State, Task, Tasks, Verdict, check, field, note, owner
 from pointsman.engine import backlogs, duties, ends
 from pointsman.engine.chance import wall_clock
 from pointsman.engine.timers import Deadlines, Schedules
@@ -88,6 +88,7 @@ class Limited(Machine, name="limited"):
     slow = Limit("slow", per=seconds(1), max=1_000)
     take = Event(open >> work, acquires=True, when=is_possible, limits=(slow, Limit("repo", key=field.repo, concurrent=1_000)))
     finish = Event(work >> done, by=owner)
+    push = Effect("push", during=work, request="repo", kind="keyed")
 
 
 def acknowledged(task: Task | None) -> Task:
@@ -251,6 +252,27 @@ def a_family(pm: Pointsman, name: str, later: Pointsman) -> None:
     acknowledged(pm.get(below.id))
 
 
+def a_ledger(pm: Pointsman) -> None:
+    """Operations begun, found, repeated and finished, an effect, a checkpoint, and what was said too late."""
+    task = acknowledged(pm.claim("limited", by="w", id=acknowledged(pm.create("limited", {"repo": "ledger"}, by="ann")).id))
+    mine = {"by": "w", "epoch": task.epoch}
+    begun = pm.begin(task.id, "push", effect="push", **mine).operation
+    acknowledged(pm.get(task.id))
+    for _ in range(2):
+        pm.finish(begun.id, "succeeded", 1, **mine)
+    acknowledged(pm.get(task.id))
+    for number in range(2):
+        pm.checkpoint(task.id, {"page": number}, expect=number, **mine)
+    with suppress(Refused):
+        pm.finish(begun.id, "failed", by="w", epoch=task.epoch + 1)
+    undo = pm.begin(task.id, "undo", kind="keyed", compensates=begun.id, **mine).operation
+    pm.finish(undo.id, "not_done", **mine)
+    assert [shown.operation.id for shown in pm.operations(task.id)] == [begun.id, undo.id]
+    found = pm.resume(task.id)
+    assert found.checkpoint is not None
+    assert (found.checkpoint.number, [item.name for item in found.pending]) == (2, ["undo"])
+
+
 def reading(pm: Pointsman) -> None:
     pm.engine.db.read(lambda tx: (news.since(tx, None), news.since(tx, 0)))
     for order in ("created_at", "updated_at", "priority"):
@@ -288,6 +310,7 @@ def main(url: str, crash_point: str) -> None:
     ahead = FakeClock(wall_clock() + seconds(90))
     with Pointsman(url, machines, probe=probe) as pm, Pointsman(url, machines, clock=ahead, probe=probe) as later:
         the_main_job(pm)
+        a_ledger(pm)
         reading(pm)
         an_abandoned_check(pm, name, later)
         a_slow_check(pm, name)

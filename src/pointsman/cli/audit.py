@@ -8,6 +8,7 @@ from pointsman.app import opened
 from pointsman.cli import options, output, paging, views
 from pointsman.config import settings
 from pointsman.errors import invalid
+from pointsman.kernel.effect import Allowed
 from pointsman.types import Instant, instant
 
 app = typer.Typer(help="Show what happened, to somebody who was not there.", rich_markup_mode=None)
@@ -50,6 +51,7 @@ def _say(told: dict[str, Any]) -> None:
     if told["open"]:
         output.line()
         output.table(("still open", "who may ask"), list(told["open"].items()), "open")
+    views.effects([Allowed(**{**item, "given": tuple(item["given"])}) for item in told["effects"]])
 
 
 @app.command("export", short_help="Print entries of the whole board as lines of JSON, newest first.")

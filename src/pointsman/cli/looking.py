@@ -180,4 +180,5 @@ def resume(
     if config.json:
         output.as_json(resumed_json(found))
     else:
-        output.line(in_words(found))
+        for line in in_words(found).split("\n"):
+            output.line(output.visible(line))

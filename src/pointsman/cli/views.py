@@ -1,10 +1,12 @@
 """Tasks and history as a person reads them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pointsman.cli import output
 from pointsman.engine.queries import Entry
+from pointsman.kernel.chain import canonical
 from pointsman.kernel.definition import Definition, Event
+from pointsman.kernel.effect import Allowed, allowed
 from pointsman.kernel.operation import Happened
 from pointsman.kernel.rules import says
 from pointsman.kernel.task import Task, Waiting
@@ -50,6 +52,7 @@ def task(task: Task, definition: Definition | None, *, asked_by: str | None, pas
     if definition and not past:
         output.line()
         _next(task, definition, asked_by)
+        effects(allowed(definition, task) if definition.version == task.machine_version else ())
 
 
 def _facts(task: Task) -> list[tuple[str, object]]:
@@ -104,6 +107,23 @@ def _next(task: Task, definition: Definition, asked_by: str | None) -> None:
     output.table(columns, rows, "next")
 
 
+def effects(found: Iterable[Allowed]) -> None:
+    """What may be done to the outside now, and what each event allows, with the fields that will be sent."""
+    rows = [(_allows(item), _call(item), "" if item.undoable else "cannot be undone") for item in found]
+    if rows:
+        output.line()
+        output.pairs([(says, f"{call}{f': {undo}' if undo else ''}") for says, call, undo in rows])
+
+
+def _allows(item: Allowed) -> str:
+    return "open to the owner:" if item.event is None else f"{item.event} allows:"
+
+
+def _call(item: Allowed) -> str:
+    sent = [f"{name}={output.visible(canonical(value))}" for name, value in item.request.items()]
+    return f"{item.effect}({', '.join([*sent, *(f'{name}=as given' for name in item.given)])})"
+
+
 def who(event: Event) -> str:
     return "anyone, while nobody owns it" if event.acquires else says(event.by)
 
@@ -131,7 +151,9 @@ def _note(entry: Entry) -> str:
     judged = entry.changes.get("evidence", {}) if entry.from_state else {}
     failed = [f"{name}: {item['reason']}" for name, item in judged.items() if item["status"] != "pass"]
     fields = [name for name, value in entry.changes.get("fields", {}).items() if value is not None]
-    return "; ".join(part for part in (entry.reason or "", *failed, "set " + ", ".join(fields) if fields else "") if part)
+    step = entry.changes.get("operation")
+    said = "" if step is None else f"{step['name']}: {step['status'].replace('_', ' ')}"
+    return "; ".join(part for part in (entry.reason or "", said, *failed, "set " + ", ".join(fields) if fields else "") if part)
 
 
 def when(at: Instant) -> str:

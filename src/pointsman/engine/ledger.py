@@ -38,7 +38,7 @@ class Ledger(Proposing):
         effect: str | None = None,
         timeout_s: float | None = None,
         settle_s: float | None = None,
-        compensates: str | None = None,
+        compensates: Id | None = None,
         session: str | None = None,
         idempotency_key: str | None = None,
     ) -> Steps[Shown]:
@@ -51,19 +51,19 @@ class Ledger(Proposing):
         A name that the task has already answers what is there: `started` while the same epoch is at it, `in_doubt` when
         another one began it, else its outcome. What is `repeatable` or `keyed` is then begun again by this call."""
         numbers = (("epoch", epoch, int | None), ("timeout_s", timeout_s, int | float | None), ("settle_s", settle_s, int | float | None))
-        texts = (("kind", kind, str | None), ("effect", effect, str | None), ("compensates", compensates, str | None))
+        texts = (("kind", kind, str | None), ("effect", effect, str | None))
         typed(("name", name, str), *numbers, *texts)
         wanted = task_named(id)
-        found = [*identifier(name, "name"), *faults(request, "request"), *_spans(timeout_s, settle_s)]
+        found = [*identifier(name, "name"), *faults(request, "request"), *faults(effect, "effect"), *_spans(timeout_s, settle_s)]
         if kind is not None and kind not in KINDS:
             found.append(("kind", f"must be one of {', '.join(KINDS)}"))
         if found:
             raise invalid(*found)
-        spans = [None if given is None else seconds(given) for given in (timeout_s, settle_s)]
-        intent = Intent(
-            name, kind, effect, request, spans[0], spans[1], None if compensates is None else _named(compensates, "compensates")
-        )
-        asked = {"verb": "begin", "id": wanted, "name": name, **given_of({"kind": kind, "effect": effect, "request": request})}
+        timeout, settle = (None if given is None else seconds(given) for given in (timeout_s, settle_s))
+        undone = None if compensates is None else _named(compensates, "compensates")
+        intent = Intent(name, kind, effect, request, timeout, settle, undone)
+        more = {"kind": kind, "effect": effect, "request": request, "timeout_s": timeout_s, "settle_s": settle_s, "compensates": undone}
+        asked = {"verb": "begin", "id": wanted, "name": name, **given_of(more | {"epoch": epoch, "session": session})}
         deciding = self.deciding(by, session, idempotency_key, asked)
         claim = Proposal("begin", {}, deciding.call.by, self.door.strict, session, epoch)
         return (yield from self._told(deciding, "begin", durable(partial(units.begin, deciding, wanted, intent, claim))))
@@ -109,23 +109,24 @@ class Ledger(Proposing):
         """Say what came of an operation: succeeded, failed, or not_done, after which it may be begun again.
 
         Its task's owner says so. An operation to `ask` for that is in doubt is settled by a person with role operator. What
-        somebody says who began it and was replaced is refused, and kept beside it as testimony."""
+        somebody says who was replaced is refused, and kept beside it as testimony."""
         typed(("status", status, str), ("epoch", epoch, int | None), ("note", note, str | None))
         wanted = _named(operation)
-        found = faults(result, "result")
+        found = [*faults(result, "result"), *faults(note, "note")]
         if status not in OUTCOMES:
             found.append(("status", f"must be one of {', '.join(OUTCOMES)}"))
         if found:
             raise invalid(*found)
         said = Said(status, result, note)
-        asked = {"verb": "finish", "operation": wanted, "status": status, **given_of({"result": result, "note": note, "epoch": epoch})}
+        more = {"result": result, "note": note, "epoch": epoch, "session": session}
+        asked = {"verb": "finish", "operation": wanted, "status": status, **given_of(more)}
         deciding = self.deciding(by, session, idempotency_key, asked)
         claim = Proposal("finish", {}, deciding.call.by, self.door.strict, session, epoch)
         try:
             return (yield from self._told(deciding, "finish", durable(partial(units.settle, deciding, wanted, said, claim))))
         except Refused as refused:
             if refused.code in _STALE:
-                yield Write(partial(units.testify, wanted, deciding.call.by.name, epoch, said))
+                yield Write(partial(units.testify, wanted, deciding.call.by, epoch, said))
             raise
 
     @verb
@@ -166,7 +167,7 @@ class Ledger(Proposing):
         """A page of a task's operations by id, which is the order in which they were first begun to the millisecond, beyond `after`."""
         wanted, count = task_named(id), page_size(limit)
         beyond = "" if after is None else _named(after, "after")
-        return (yield Read(partial(units.shown, wanted, beyond, count)))
+        return (yield Read(partial(units.shown, self.engine.registry, wanted, beyond, count)))
 
 
 def _named(operation: Id, path: str = "operation") -> str:

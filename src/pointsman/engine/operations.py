@@ -4,14 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pointsman.engine.decision import Deciding, find
+from pointsman.engine.past import at_version
 from pointsman.engine.registry import Registry
-from pointsman.errors import Refusal, Refused
+from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel import operation as kernel
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.case import Proposal
 from pointsman.kernel.lease import not_mine, renewed
 from pointsman.kernel.operation import Happened, Intent, Operation, Pending, Planned, Said, Step
-from pointsman.kernel.refuse import refuse
+from pointsman.kernel.refuse import contributed, refuse
+from pointsman.kernel.rules import Principal
 from pointsman.kernel.steps import Refuse
 from pointsman.kernel.task import Task
 from pointsman.store import checkpoints, operations, tasks
@@ -26,24 +28,30 @@ Doubtful = Sequence[tuple[Operation, kernel.Standing]]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An operation as it stands for whoever asks; `known` when it was there already. `task` is what a step of it left, None when
-    there was nothing to write."""
+    """An operation as it stands for whoever asks; `known` when it was there already, `replayed` when this is an earlier answer
+    to the same request. `task` is what a step of it left, None when there was nothing to write."""
 
     operation: Operation
     standing: kernel.Standing
     known: bool = False
     testimony: Sequence[Testimony] = ()
+    replayed: bool = False
     task: Task | None = None
 
 
 def begin(deciding: Deciding, task_id: str, intent: Intent, claim: Proposal, tx: Tx, look: bool) -> Shown:
     """Write down what is about to be done. A name that the task has answers what is there."""
     operations.ahead(tx, task_id, intent.name)
-    found, machine = _locked(deciding, tx, task_id, look)
+    found, machine = _locked(deciding, tx, task_id)
+    if first := _answered(deciding, tx, look):
+        return first
+    if intent.compensates is not None and operations.by_id(tx, intent.compensates) is None:
+        raise invalid(("compensates", "no operation has this id"))
     known = operations.find(tx, task_id, intent.name)
     before = None if known is None else known.operation
+    others = operations.of_effect(tx, found.key, intent.effect) if known is None and intent.effect else []
     new_id = uuid7(tx.now, deciding.chance(74))
-    step = _allowed(kernel.begin(machine, found.task, before, intent, claim, tx.now, new_id))
+    step = _allowed(kernel.begin(machine, found.task, before, others, intent, claim, tx.now, new_id))
     _record(deciding, tx, machine, found, known, step)
     return _shown(step, known=before is not None and before.status != "not_done")
 
@@ -51,7 +59,9 @@ def begin(deciding: Deciding, task_id: str, intent: Intent, claim: Proposal, tx:
 def remember(deciding: Deciding, task_id: str, intent: Intent, result: Json, claim: Proposal, tx: Tx, look: bool) -> Shown:
     """Write down what was done already, in one entry. Its name settles whether an unknown COMMIT happened."""
     operations.ahead(tx, task_id, intent.name)
-    found, machine = _locked(deciding, tx, task_id, look)
+    found, machine = _locked(deciding, tx, task_id)
+    if first := _answered(deciding, tx, look):
+        return first
     known = operations.find(tx, task_id, intent.name)
     before = None if known is None else known.operation
     new_id = uuid7(tx.now, deciding.chance(74))
@@ -62,19 +72,21 @@ def remember(deciding: Deciding, task_id: str, intent: Intent, result: Json, cla
 
 def settle(deciding: Deciding, operation: str, said: Said, claim: Proposal, tx: Tx, look: bool) -> Shown:
     """Write down what came of an operation."""
-    found, machine = _locked(deciding, tx, by_id(tx, operation).operation.task, look)
+    found, machine = _locked(deciding, tx, by_id(tx, operation).operation.task)
+    if first := _answered(deciding, tx, look):
+        return first
     kept = by_id(tx, operation)
     step = _allowed(kernel.settle(machine, found.task, kept.operation, said, claim, tx.now))
     _record(deciding, tx, machine, found, kept, step)
     return _shown(step, known=step.accept is None)
 
 
-def testify(operation: str, by: str, epoch: int | None, said: Said, tx: Tx) -> bool:
-    """Keep what somebody says of an operation that it once began; False of one that it did not."""
-    kept = by_id(tx, operation)
-    if kept.operation.begun_by != by:
+def testify(operation: str, by: Principal, epoch: int | None, said: Said, tx: Tx) -> bool:
+    """Keep what somebody says of an operation whose task it once owned or wrote; False of anybody else."""
+    task = find(tx, by_id(tx, operation).operation.task).task
+    if not contributed(task, by):
         return False
-    operations.testify(tx, operation, by, epoch, said)
+    operations.testify(tx, operation, by.name, epoch, said)
     return True
 
 
@@ -82,8 +94,7 @@ def checkpoint(
     deciding: Deciding, task_id: str, data: Json, plan: tuple[Planned, ...], progress: Json, expect: int | None, claim: Proposal, tx: Tx
 ) -> Checkpoint:
     """Keep an owner's word on how far it is, and hold its task for longer; no entry, and the version stays."""
-    found = find(tx, task_id)
-    machine = deciding.registry.bound(tx, found.task.machine, found.task.machine_version)
+    found, machine = _locked(deciding, tx, task_id)
     definition, task = machine.definition, found.task
     if refusal := not_mine(definition, task, claim):
         raise Refused(refusal)
@@ -95,8 +106,7 @@ def checkpoint(
         raise Refused(refuse(definition, task, claim.by, "stale_version", f"the last checkpoint is number {number}, not {expect}"))
     made = Checkpoint(number + 1, task.version, task.epoch, tx.now, claim.by.name, data, plan, progress)
     checkpoints.put(tx, found.key, task.id, made)
-    if lease := renewed(definition.state[task.state], task, tx.now, None):
-        tasks.renew(tx, found, lease.expires_at)
+    _hold(tx, machine, found)
     return made
 
 
@@ -126,8 +136,9 @@ def resume(registry: Registry, task_id: str, tx: Tx) -> Resumed:
     definition = registry.definition(tx, found.task.machine, found.task.machine_version)
     every = [kept.operation for kept in operations.every(tx, task_id)]
     last = checkpoints.find(tx, found.key)
+    over = definition.state[found.task.state].final
     finished = sorted((item for item in every if item.status in ("succeeded", "failed")), key=lambda item: item.settled_at or 0)
-    doubtful: Doubtful = [(item, item.standing(found.task)) for item in every if item.status == "started"]
+    doubtful: Doubtful = [(item, item.standing(found.task, over=over)) for item in every if item.status == "started"]
     plan = () if last is None else last.plan
     notes = {item.name: found.task.fields[item.name] for item in definition.fields if item.kind == "note"}
     return Resumed(found.task, finished, doubtful, kernel.pending(definition, found.task, every, plan), last, notes)
@@ -139,12 +150,13 @@ def happened(registry: Registry, task: Task, tx: Tx) -> Happened:
     return kernel.happened(definition, [kept.operation for kept in operations.every(tx, task.id)])
 
 
-def shown(task_id: str, after: str, limit: int, tx: Tx) -> list[Shown]:
+def shown(registry: Registry, task_id: str, after: str, limit: int, tx: Tx) -> list[Shown]:
     """A page of a task's operations, with what others said of them."""
     task = find(tx, task_id).task
+    over = registry.definition(tx, task.machine, task.machine_version).state[task.state].final
     page = operations.of_task(tx, task_id, after, limit)
     every = (kept.operation for kept in page)
-    return [Shown(item, item.standing(task), True, operations.testimonies(tx, item.id)) for item in every]
+    return [Shown(item, item.standing(task, over=over), True, operations.testimonies(tx, item.id)) for item in every]
 
 
 def by_id(tx: Tx, operation: str) -> Kept:
@@ -154,12 +166,29 @@ def by_id(tx: Tx, operation: str) -> Kept:
     return kept
 
 
-def _locked(deciding: Deciding, tx: Tx, task_id: str, look: bool) -> tuple[Stored, Bound]:
-    """The task, locked, and its machine. An operation's name settles whether an unknown COMMIT happened; a key of the caller's
-    is only kept from standing for something else."""
+def _locked(deciding: Deciding, tx: Tx, task_id: str) -> tuple[Stored, Bound]:
+    """The task, locked, and its machine. None of its functions is asked: what happened is written down also where they are missing."""
     found = find(tx, task_id)
-    deciding.replayed(tx, look)
-    return found, deciding.registry.bound(tx, found.task.machine, found.task.machine_version)
+    return found, Bound(deciding.registry.definition(tx, found.task.machine, found.task.machine_version), {})
+
+
+def _answered(deciding: Deciding, tx: Tx, look: bool) -> Shown | None:
+    """The first answer to this request, if it wrote something: as the entry says, whatever became of the operation since."""
+    done = deciding.replayed(tx, look)
+    if done is None:
+        return None
+    said = at_version(tx, done.task.id, done.task.version)[0].payload
+    if said is None:
+        raise Refused(Refusal("pruned", "the payload of this answer was pruned", task=done.task.id))
+    return Shown(Operation(**said["operation"]), said["standing"], known=said["standing"] == "in_doubt", replayed=done.replayed)
+
+
+def _hold(tx: Tx, machine: Bound, found: Stored) -> None:
+    """An owner's accepted call that is no entry renews all the same; who waits for children waits without a lease."""
+    task = found.task
+    lease = renewed(machine.definition.state[task.state], task, tx.now, None)
+    if lease is not None and task.joining is None:
+        tasks.renew(tx, found, lease.expires_at)
 
 
 def _shown(step: Step, *, known: bool) -> Shown:
@@ -173,6 +202,7 @@ def _allowed(step: Step | Refuse) -> Step:
 
 
 def _record(deciding: Deciding, tx: Tx, machine: Bound, found: Stored, before: Kept | None, step: Step) -> None:
-    if step.accept is not None:
-        deciding.record(tx, machine, found, step.accept)
-        operations.put(tx, found.key, before, step.operation, step.accept.after.version)
+    if step.accept is None:
+        return _hold(tx, machine, found)
+    deciding.record(tx, machine, found, step.accept)
+    return operations.put(tx, found.key, before, step.operation, step.accept.after.version)

@@ -15,7 +15,8 @@ from pointsman.types import Instant, Json, iso
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One step of history as readers see it. `changes` holds what it moved; it is empty once the payload was pruned."""
+    """One step of history as readers see it. `changes` holds what it moved, of the task or of one of its operations; it is
+    empty once the payload was pruned."""
 
     task: str
     version: int
@@ -59,8 +60,22 @@ def _told(name: str, value: Any) -> Json:
             return {check: {**item, "at": iso(item["at"])} for check, item in value.items()}
         case "decisions":
             return [{**item, "at": iso(item["at"])} for item in value]
+        case "operation":
+            return {member: iso(said) if member in _TIMES and said is not None else said for member, said in value.items()}
         case _:
             return value
+
+
+_TIMES = ("begun_at", "deadline", "settled_at")
+
+
+def _operation(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """What an entry of the ledger says of its operation, in as far as readers are told."""
+    said = payload.get("operation")
+    return {} if said is None else {"operation": {name: said[name] for name in (*_SAID, *_TIMES)}}
+
+
+_SAID = ("id", "name", "kind", "effect", "request", "status", "attempt", "compensates", "result", "note")
 
 
 def entry(recorded: Recorded) -> Entry:
@@ -78,7 +93,7 @@ def entry(recorded: Recorded) -> Entry:
         session=link.session,
         door=link.door,
         epoch=link.epoch,
-        changes=payload.get("changes", {}),
+        changes={**payload.get("changes", {}), **_operation(payload)},
         evidence=payload.get("evidence", {}),
         reason=payload.get("reason"),
         hash=recorded.hash,

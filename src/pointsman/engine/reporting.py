@@ -12,6 +12,7 @@ from pointsman.engine.steps import Read, Steps, verb
 from pointsman.engine.view import By, Id, page_size, task_named, typed
 from pointsman.engine.views import decided_json, machine_json, task_json
 from pointsman.errors import Refusal, Refused
+from pointsman.kernel import effect
 from pointsman.kernel.definition import Definition
 from pointsman.kernel.rules import Principal, says
 from pointsman.kernel.task import Task
@@ -64,7 +65,7 @@ class Reporting(Reading):
     @verb
     def report(self, id: Id) -> Steps[dict[str, Json]]:
         """The facts of a task for whoever audits it: as it stands, its whole history, every decision, what is still
-        open and who may do it."""
+        open and who may do it, and the effects that this would let happen."""
         wanted = task_named(id)
         yield from numbered()
         return (yield Read(partial(self._report, wanted)))
@@ -74,7 +75,7 @@ class Reporting(Reading):
         found = tasks.find(tx, wanted)
         assert found is not None, "its decisions were read"
         task = self.seen(tx, found.task, None, None)
-        events = self.engine.registry.definition(tx, task.machine, task.machine_version).events
+        definition = self.engine.registry.definition(tx, task.machine, task.machine_version)
         return {
             "task": task_json(task),
             "as_of": feed.head(tx).seq,
@@ -82,7 +83,8 @@ class Reporting(Reading):
             "contributors": list(task.contributors),
             "entries": [entry(item).as_json() for item in history.of_task(tx, wanted, 0)],
             "decisions": [decided_json(item) for item in decisions],
-            "open": {event.name: says(event.by) for event in events if event.target(task.state) is not None},
+            "open": {event.name: says(event.by) for event in definition.events if event.target(task.state) is not None},
+            "effects": [item.as_json() for item in effect.allowed(definition, task)],
         }
 
     @verb

@@ -128,7 +128,7 @@ def _without_payloads(tx: Tx, row: Row, entries: list[Recorded], pruned: Pruned,
             return Broken(what, task_id, version)
         head = entry.hash
     stored = tasks.stored(row, tx.now)
-    if not pruned.vouches_for(stored):
+    if not pruned.vouches_for(tx, stored):
         return Broken("the live row is not what it was when its payloads were pruned", task_id, pruned.version)
     last = entries[-1].link if entries else None
     if last is None or (last.version, last.to_state, last.epoch, last.at) != _moved(stored.task):
@@ -200,9 +200,10 @@ def _beyond(tx: Tx, head: Mapping[str, Any]) -> list[Broken]:
 
 
 def _outside_tasks(tx: Tx) -> list[Broken]:
-    of_tasks = (_machines, _strays, _dependencies, _prunings, _requests, _feed, _proposals, _judgements, _operations, _checkpoints)
+    of_tasks = (_machines, _strays, _dependencies, _prunings, _requests, _feed, _proposals, _judgements)
+    of_the_ledger = (_operations, _testimonies, _checkpoints)
     of_the_board = (_holds, _schedules, _lanes, _uses)
-    return [fault for look in (*of_tasks, *of_the_board) for fault in _looked(tx, look)]
+    return [fault for look in (*of_tasks, *of_the_ledger, *of_the_board) for fault in _looked(tx, look)]
 
 
 def _looked(tx: Tx, look: Callable[[Tx], Iterator[Broken]]) -> Iterator[Broken]:
@@ -267,6 +268,13 @@ def _operations(tx: Tx) -> Iterator[Broken]:
     while page := operations.after(tx, last, PAGE):
         yield from (Broken(f"the operation {row.operation.id} was altered", row.operation.task) for row in page if not row.sound)
         last = page[-1].operation.id
+
+
+def _testimonies(tx: Tx) -> Iterator[Broken]:
+    last = 0
+    while page := operations.altered(tx, last, PAGE):
+        yield from (Broken(f"a testimony of the operation {operation} was altered") for _, operation, wrong in page if wrong)
+        last = page[-1][0]
 
 
 def _checkpoints(tx: Tx) -> Iterator[Broken]:

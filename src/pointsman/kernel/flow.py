@@ -109,6 +109,21 @@ def reachable(definition: Definition) -> frozenset[tuple[str, bool]]:
     return frozenset(search((start, False), onward))
 
 
+@lru_cache(maxsize=64)
+def _undecided(definition: Definition) -> frozenset[str]:
+    """The states that a task can come to without anybody's decision."""
+    start = first(definition)
+    if start is None:
+        return frozenset()
+    moves = tuple(step for step in steps(definition) if step.event is None or not step.event.decides)
+    return frozenset(search(start, lambda state: ((step.name, step.target) for step in moves if step.source == state)))
+
+
+def decided(definition: Definition, state: str) -> bool:
+    """Whether every way to a state leads past a decision."""
+    return state not in _undecided(definition)
+
+
 def satisfiable(rule: Rule, held: bool) -> bool:
     """Whether some principal satisfies the rule while the task is owned, or not."""
     asked = list(dict.fromkeys(leaf for leaf in leaves(rule) if leaf.op != "anyone"))

@@ -24,10 +24,11 @@ from typing import Any, Literal, get_args
 from pointsman.errors import Refusal
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.chain import digest, same
-from pointsman.kernel.definition import KINDS, Definition, Effect, Kind
+from pointsman.kernel.definition import KINDS, Definition, Kind
+from pointsman.kernel.effect import built
+from pointsman.kernel.flow import decided
 from pointsman.kernel.lease import Claim, granted, not_mine
 from pointsman.kernel.parking import OPERATOR
-from pointsman.kernel.parking import refusal as parked
 from pointsman.kernel.refuse import refuse
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.steps import Accept, Refuse
@@ -92,8 +93,9 @@ class Operation:
         """From when on a remote that does not know of it never will."""
         return self.deadline + self.settle
 
-    def standing(self, task: Task) -> Standing:
-        return "in_doubt" if self.status == "started" and not _underway(self.epoch, task) else self.status
+    def standing(self, task: Task, *, over: bool = False) -> Standing:
+        """How it stands for its task, which may be over: then nobody is at it any more."""
+        return "in_doubt" if self.status == "started" and (over or not _underway(self.epoch, task)) else self.status
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +138,25 @@ def unsettled(task: Task) -> Sequence[Mapping[str, Json]]:
 # ── begin ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def begin(machine: Bound, task: Task, known: Operation | None, intent: Intent, claim: Claim, now: Instant, new_id: str) -> Step | Refuse:
-    """The owner is about to do something. `known` is what the task has under this name already."""
+def begin(
+    machine: Bound,
+    task: Task,
+    known: Operation | None,
+    others: Sequence[Operation],
+    intent: Intent,
+    claim: Claim,
+    now: Instant,
+    new_id: str,
+) -> Step | Refuse:
+    """The owner is about to do something. `known` is what the task has under this name already, `others` are those of the same
+    declared effect."""
     definition = machine.definition
-    meant = _meant(machine, task, known, intent, claim)
+    meant = _meant(definition, task, known, intent, claim)
     if isinstance(meant, Refusal):
         return Refuse(meant)
     if known is None:
-        if len(task.begun) >= MOST_OPEN:
-            detail = f"{MOST_OPEN} operations of the task are not finished; finish one first"
-            return Refuse(refuse(definition, task, claim.by, "operation_in_doubt", detail, failed=unsettled(task)))
+        if refusal := _no_more(definition, task, others, _asked(meant), claim.by):
+            return Refuse(refusal)
         return _started(machine, task, _new(task, meant, new_id), claim.by, now, meant, "started")
     stands = known.standing(task)
     if stands == "not_done":
@@ -160,7 +171,7 @@ def remember(
 ) -> Step | Refuse:
     """The owner has done something repeatable, and says what came of it: begun and finished in one step. What came of it first
     stands."""
-    meant = _meant(machine, task, known, intent, claim)
+    meant = _meant(machine.definition, task, known, intent, claim)
     if isinstance(meant, Refusal):
         return Refuse(meant)
     if known is not None and known.status in ("succeeded", "failed"):
@@ -168,32 +179,43 @@ def remember(
     begun = _begun(_new(task, meant, new_id) if known is None else known, task, claim.by, max(now, task.updated_at + 1), meant)
     after = replace(begun, status="succeeded", settled_by=claim.by.name, settled_at=begun.begun_at, result=result)
     left = task.begun if known is None else tuple(item for item in task.begun if item.id != after.id)
-    return Step(after, "succeeded", _entry(machine, task, "remember", begun.begun_at, after, left, renews=True))
+    return Step(after, "succeeded", _entry(machine, task, "remember", begun.begun_at, Step(after, "succeeded"), left, renews=True))
 
 
-def _meant(machine: Bound, task: Task, known: Operation | None, intent: Intent, claim: Claim) -> Intent | Refusal:
+def _meant(definition: Definition, task: Task, known: Operation | None, intent: Intent, claim: Claim) -> Intent | Refusal:
     """The intent as it is declared, if its owner may have it now and its name does not stand for another."""
-    if refusal := _not_now(machine, task, claim):
+    if refusal := _not_now(definition, task, claim):
         return refusal
-    meant = _declared(machine.definition, task, intent, claim.by)
+    meant = _declared(definition, task, intent, claim.by)
     if isinstance(meant, Refusal) or known is None or known.request_digest == _asked(meant):
         return meant
     detail = f"operation {known.name} was begun with another request"
-    return refuse(machine.definition, task, claim.by, "idempotency_conflict", detail, operation=known.id)
+    return refuse(definition, task, claim.by, "idempotency_conflict", detail, operation=known.id)
 
 
-def _not_now(machine: Bound, task: Task, claim: Claim) -> Refusal | None:
-    definition = machine.definition
+def _not_now(definition: Definition, task: Task, claim: Claim) -> Refusal | None:
+    """Nobody owns a task that is parked, so nobody begins anything on it."""
     if refusal := not_mine(definition, task, claim):
         return refusal
     if definition.state[task.state].final:
         return refuse(definition, task, claim.by, "wrong_state", f"the task is over: it is {task.state}")
-    return None if task.parked is None else parked(machine, task, claim.by)
+    return None
+
+
+def _no_more(definition: Definition, task: Task, others: Sequence[Operation], asked: str, by: Principal) -> Refusal | None:
+    """What was approved is done once: another name for the same effect of the same fields is no other operation, unless it failed."""
+    if twin := next((item for item in others if item.request_digest == asked and item.status != "failed"), None):
+        detail = f"effect {twin.effect} was begun with this request before, under the name {twin.name}"
+        return refuse(definition, task, by, "idempotency_conflict", detail, operation=twin.id)
+    if len(task.begun) >= MOST_OPEN:
+        detail = f"{MOST_OPEN} operations of the task are not finished; finish one first"
+        return refuse(definition, task, by, "operation_in_doubt", detail, failed=unsettled(task))
+    return None
 
 
 def _declared(definition: Definition, task: Task, intent: Intent, by: Principal) -> Intent | Refusal:
     """The intent as its machine declares it: the request of a declared effect is built from the task's fields, and nothing else
-    is taken for it."""
+    is taken for it. Where every way to the task's state leads past a decision, those fields must be the ones decided on."""
     if intent.effect is None:
         return intent if intent.kind is not None else _invalid(definition, task, by, ("kind", f"must be one of {', '.join(KINDS)}"))
     effect = definition.effect.get(intent.effect)
@@ -203,20 +225,19 @@ def _declared(definition: Definition, task: Task, intent: Intent, by: Principal)
     if task.state not in effect.during:
         detail = f"{effect.name} may happen in {', '.join(effect.during)}; the task is {task.state}"
         return refuse(definition, task, by, "wrong_state", detail)
+    if not task.decisions and decided(definition, task.state):
+        detail = f"the content changed since it was decided on; nobody approved {effect.name} with what it is now"
+        return refuse(definition, task, by, "approvals_missing", detail)
     request = built(effect, task)
+    given = (("kind", intent.kind, effect.kind), ("request", intent.request, request), ("settle_s", intent.settle, effect.settle))
     wrong = [
         (path, "is not what the machine declares; leave it out")
-        for path, given, declared in (("kind", intent.kind, effect.kind), ("request", intent.request, request))
-        if given is not None and not same(given, declared)
+        for path, said, declared in given
+        if said is not None and not same(said, declared)
     ]
     if wrong:
         return _invalid(definition, task, by, *wrong)
     return replace(intent, kind=effect.kind, request=request, settle=effect.settle)
-
-
-def built(effect: Effect, task: Task) -> dict[str, Json]:
-    """The request of a declared effect: exactly these fields of the task."""
-    return {name: task.fields[name] for name in effect.request}
 
 
 def _invalid(definition: Definition, task: Task, by: Principal, *faults: tuple[str, str]) -> Refusal:
@@ -255,7 +276,7 @@ def _started(machine: Bound, task: Task, before: Operation, by: Principal, now: 
     at = max(now, task.updated_at + 1)
     operation = _begun(before, task, by, at, intent)
     begun = (*(item for item in task.begun if item.id != operation.id), Begun(operation.id, operation.name, task.epoch))
-    return Step(operation, answer, _entry(machine, task, "begin", at, operation, begun, renews=True))
+    return Step(operation, answer, _entry(machine, task, "begin", at, Step(operation, answer), begun, renews=True))
 
 
 def _begun(before: Operation, task: Task, by: Principal, at: Instant, intent: Intent) -> Operation:
@@ -282,22 +303,25 @@ def _begun(before: Operation, task: Task, by: Principal, at: Instant, intent: In
 def settle(machine: Bound, task: Task, operation: Operation, said: Said, claim: Claim, now: Instant) -> Step | Refuse:
     """What came of an operation: by the task's owner, or, of one to `ask` for that is in doubt, by an operator who is a person."""
     definition, by = machine.definition, claim.by
-    if (refusal := not_mine(definition, task, claim)) and not _answers(task, operation, claim):
+    answers = _answers(definition, task, operation, claim)
+    if (refusal := not_mine(definition, task, claim)) and not answers:
         return Refuse(refusal)
     if operation.status != "started":
         return _again(machine, task, operation, said, by)
-    if refusal := _doubtful(definition, task, operation, said, claim, now):
+    if not answers and (refusal := _doubtful(definition, task, operation, said, claim, now)):
         return Refuse(refusal)
     at = max(now, task.updated_at + 1)
     after = replace(operation, status=said.status, settled_by=by.name, settled_at=at, result=said.result, note=said.note)
     left = tuple(item for item in task.begun if item.id != operation.id)
-    return Step(after, after.status, _entry(machine, task, "settle", at, after, left, renews=not _answers(task, operation, claim)))
+    return Step(after, after.status, _entry(machine, task, "settle", at, Step(after, after.status), left, renews=not answers))
 
 
-def _answers(task: Task, operation: Operation, claim: Claim) -> bool:
-    """Whether a person says what nobody else can."""
+def _answers(definition: Definition, task: Task, operation: Operation, claim: Claim) -> bool:
+    """Whether a person says what nobody else can. An old epoch is refused whoever sends it."""
     by = claim.by
-    return operation.kind == "ask" and operation.standing(task) == "in_doubt" and by.kind == "person" and by.has(OPERATOR)
+    if operation.kind != "ask" or operation.standing(task, over=definition.state[task.state].final) != "in_doubt":
+        return False
+    return by.kind == "person" and by.has(OPERATOR) and claim.epoch in (None, task.epoch)
 
 
 def _again(machine: Bound, task: Task, operation: Operation, said: Said, by: Principal) -> Step | Refuse:
@@ -310,7 +334,7 @@ def _again(machine: Bound, task: Task, operation: Operation, said: Said, by: Pri
 
 def _doubtful(definition: Definition, task: Task, operation: Operation, said: Said, claim: Claim, now: Instant) -> Refusal | None:
     """What even the owner cannot say of an operation that another one began."""
-    if operation.epoch == task.epoch or _answers(task, operation, claim):
+    if operation.epoch == task.epoch:
         return None
     if operation.kind == "ask":
         detail = f"operation {operation.name} is in doubt: a person with role {OPERATOR} says what happened"
@@ -322,11 +346,14 @@ def _doubtful(definition: Definition, task: Task, operation: Operation, said: Sa
     return None
 
 
-def _entry(machine: Bound, task: Task, kind: str, at: Instant, operation: Operation, begun: tuple[Begun, ...], *, renews: bool) -> Accept:
-    """Every accepted call of the owner renews; an answer of somebody else ends the time for which the task was put off."""
-    lease = granted(machine.definition.state[task.state], task.owner, at) if renews else task.lease
+def _entry(machine: Bound, task: Task, kind: str, at: Instant, step: Step, begun: tuple[Begun, ...], *, renews: bool) -> Accept:
+    """Every accepted call of the owner renews, but who waits for children waits without a lease; an answer of somebody else ends the
+    time for which the task was put off."""
+    held = renews and task.joining is None
+    lease = granted(machine.definition.state[task.state], task.owner, at) if held else task.lease
     after = task.but(version=task.version + 1, updated_at=at, lease=lease, begun=begun, run_at=task.run_at if renews else None)
-    return Accept(after, kind, kind, task.state, {"changes": changes(task, after), "operation": as_json(operation)})
+    said: dict[str, Json] = {"operation": as_json(step.operation), "standing": step.standing}
+    return Accept(after, kind, kind, task.state, {"changes": changes(task, after), **said})
 
 
 def as_json(operation: Operation) -> dict[str, Any]:
@@ -348,6 +375,9 @@ class Pending:
 
 
 def pending(definition: Definition, task: Task, every: Sequence[Operation], plan: Sequence[Planned]) -> list[Pending]:
+    """Nothing is to be done of a task that is over."""
+    if definition.state[task.state].final:
+        return []
     names, effects = {item.name for item in every}, {item.effect for item in every}
     again = [Pending(item.name, item.kind, "not_done", item.id) for item in every if item.status == "not_done"]
     declared = [Pending(item.name, item.kind, "declared") for item in definition.effects if task.state in item.during]
@@ -368,7 +398,7 @@ class Happened:
 
 
 def happened(definition: Definition, every: Sequence[Operation]) -> Happened:
-    done = [item for item in every if item.status == "succeeded"]
+    done = sorted((item for item in every if item.status == "succeeded"), key=lambda item: item.settled_at or 0)
     undone = {item.compensates for item in done}
     effects = [item for item in done if item.kind != "repeatable" and item.compensates is None and item.id not in undone]
     undoable = [item for item in effects if (effect := definition.effect.get(item.effect or "")) and effect.undo]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pointsman.engine.ledger import LONGEST_S
+from pointsman.engine.ledger import LONGEST_S, MOST_PLANNED
 from pointsman.engine.terms import FATES, LARGEST_PRIORITY
 from pointsman.kernel.definition import KINDS, Definition, Event, Schema
 from pointsman.kernel.faults import SERVER_TOOLS
@@ -210,6 +210,7 @@ def _durable(machines: Mapping[str, Definition], seating: Seating) -> Iterator[T
             {"type": "number", "minimum": 1, "maximum": LONGEST_S}, "When you would give up: 60 unless you say otherwise."
         ),
         "settle_s": optional({"type": "number", "minimum": 0, "maximum": LONGEST_S}, "How long after that it may still arrive."),
+        "compensates": optional(shape.ID, "The operation that it undoes."),
     }
     ending = {
         **mine,
@@ -221,6 +222,7 @@ def _durable(machines: Mapping[str, Definition], seating: Seating) -> Iterator[T
     keeping = {
         **mine,
         "data": said({}, "What you need to go on from here, as JSON; it takes the place of the last."),
+        "plan": optional({"type": "array", "items": shape.NAME, "maxItems": MOST_PLANNED}, "Operations that you mean to begin, by name."),
         "progress": optional({}, "How far you are, for whoever looks."),
         "expect": optional(count(0), "Refuse unless the last checkpoint has this number."),
     }

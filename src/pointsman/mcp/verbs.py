@@ -140,7 +140,7 @@ async def _release(asked: Asked) -> Content:
 
 
 async def _begin(asked: Asked) -> Content:
-    wanted, names = asked.args["task_id"], ("kind", "request", "effect", "timeout_s", "settle_s", "idempotency_key")
+    wanted, names = asked.args["task_id"], ("kind", "request", "effect", "timeout_s", "settle_s", "compensates", "idempotency_key")
     given = {name: asked.args.get(name) for name in names}
     shown = await asked.board.aio.begin(wanted, asked.args["name"], by=asked.who, epoch=asked.epoch(wanted), session=asked.session, **given)
     return await _ledger(asked, shown)
@@ -171,9 +171,10 @@ async def _checkpoint(asked: Asked) -> Content:
     wanted, args = asked.args["task_id"], asked.args
     kept = await asked.board.aio.checkpoint(
         wanted,
-        args["data"],
+        args.get("data"),
         by=asked.who,
         epoch=asked.epoch(wanted),
+        plan=[{"name": name} for name in args.get("plan", ())],
         progress=args.get("progress"),
         expect=args.get("expect"),
         session=asked.session,
@@ -183,7 +184,7 @@ async def _checkpoint(asked: Asked) -> Content:
 
 
 async def _resume(asked: Asked) -> Content:
-    found = await asked.board.aio.resume(asked.args["task_id"], by=asked.by)
+    found = await asked.board.aio.resume(asked.args["task_id"], by=asked.by, session=asked.session)
     return {**resumed_json(found), "untrusted": ["operations", "checkpoint", "notes"]}
 
 

@@ -29,13 +29,15 @@ class Checkpoint:
     progress: Json = None
 
 
-def _plain(checkpoint: Checkpoint) -> dict[str, Any]:
-    values = {name: getattr(checkpoint, name) for name in checkpoint.__slots__}
-    return {**values, "plan": [[item.name, item.kind] for item in checkpoint.plan]}
+def _written(checkpoint: Checkpoint) -> dict[str, Any]:
+    values: dict[str, Any] = {name: getattr(checkpoint, name) for name in checkpoint.__slots__}
+    values["plan"] = [[item.name, item.kind] for item in checkpoint.plan]
+    return {**values, **{name: canonical(values[name]) for name in ("data", "plan", "progress")}}
 
 
-def _hash(task: str, checkpoint: Checkpoint) -> str:
-    return digest("checkpoint", [task, *_plain(checkpoint).values()])
+def _hash(task: str | None, row: Sequence[Any]) -> str:
+    """Of the columns in their order, JSON as the text that is stored."""
+    return digest("checkpoint", [task, *row])
 
 
 def _read(row: Row) -> Checkpoint:
@@ -50,13 +52,12 @@ def find(tx: Tx, task_key: int) -> Checkpoint | None:
 
 def put(tx: Tx, task_key: int, task: str, checkpoint: Checkpoint) -> None:
     """Write the one after the last. The task is locked, so nobody else has written one since."""
-    values = _plain(checkpoint)
-    values |= {name: canonical(values[name]) for name in ("data", "plan", "progress")}
-    if tx("put_checkpoint", task=task_key, **values, hash=_hash(task, checkpoint)) is None:
+    values = _written(checkpoint)
+    if tx("put_checkpoint", task=task_key, **values, hash=_hash(task, [*values.values()])) is None:
         raise StoreError("store_busy", MOVED)
 
 
-def altered(tx: Tx, after: int, limit: int) -> Sequence[tuple[int, str, bool]]:
-    """(key of the task, its id, whether its checkpoint was altered) of a page of them."""
+def altered(tx: Tx, after: int, limit: int) -> Sequence[tuple[int, str | None, bool]]:
+    """(key of the task, its id where there is one, whether its checkpoint was altered) of a page of them."""
     rows = tx("checkpoints_after", after=after, limit=limit)
-    return [(key, task, hash_ != _hash(task, _read(tuple(row)))) for key, task, *row, hash_ in rows]
+    return [(key, task, hash_ != _hash(task, row)) for key, task, *row, hash_ in rows]

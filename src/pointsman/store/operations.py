@@ -4,8 +4,8 @@ A row stands as its last entry says, which is that of `version`; its own hash vo
 entry was pruned.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from pointsman.kernel.chain import canonical, digest, parse
@@ -24,15 +24,16 @@ _FIXED = ("task", "name", "kind", "effect", "request", "request_digest", "settle
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An operation as stored: the version of the entry that made it so, and the hash of the row."""
+    """An operation as stored: the version of the entry that made it so, the hash of the row, and the row that it vouches for."""
 
     operation: Operation
     version: int
     hash: str
+    row: Sequence[Any]
 
     @property
     def sound(self) -> bool:
-        return self.hash == _hash(self.operation, self.version)
+        return self.hash == _hash(self.row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +47,28 @@ class Testimony:
     result: Json
     note: str | None
 
+    def repeats(self, other: "Testimony") -> bool:
+        return self.row == replace(other, at=self.at).row
 
-def _hash(operation: Operation, version: int) -> str:
-    return digest("operation", [version, *(getattr(operation, name) for name in _MEMBERS)])
+    @property
+    def row(self) -> tuple[Any, ...]:
+        return self.by, self.epoch, self.at, self.status, canonical(self.result), self.note
+
+
+def _seal(operation: str, row: Sequence[Any]) -> str:
+    return digest("testimony", [operation, *row])
+
+
+def _hash(row: Sequence[Any]) -> str:
+    """Of the members in their order and the version, JSON as the text that is stored."""
+    return digest("operation", [*row])
 
 
 def _kept(row: Row) -> Kept:
     *values, version, hash_ = row
     members: dict[str, Any] = dict(zip(_MEMBERS, values, strict=True))
-    return Kept(Operation(**{**members, **{name: parse(members[name]) for name in _JSON}}), version, hash_)
+    operation = Operation(**{**members, **{name: parse(members[name]) for name in _JSON}})
+    return Kept(operation, version, hash_, (*values, version))
 
 
 def ahead(tx: Tx, task_id: str, name: str) -> None:
@@ -66,6 +80,11 @@ def find(tx: Tx, task_id: str, name: str) -> Kept | None:
     """What a task, locked by whoever decides, has under a name."""
     row = tx("find_operation", task=task_id, name=name)
     return None if row is None else _kept(row)
+
+
+def of_effect(tx: Tx, task_key: int, effect: str) -> list[Operation]:
+    """What a task, locked by whoever decides, has of a declared effect."""
+    return [_kept(row).operation for row in tx("operations_of_effect", task=task_key, effect=effect)]
 
 
 def by_id(tx: Tx, operation: str) -> Kept | None:
@@ -90,7 +109,8 @@ def put(tx: Tx, task_key: int, before: Kept | None, operation: Operation, versio
     """Write an operation's step, which is the entry of this version."""
     values: dict[str, Any] = {name: getattr(operation, name) for name in _MEMBERS}
     values |= {name: canonical(values[name]) for name in _JSON}
-    values |= {"task": task_key, "version": version, "hash": _hash(operation, version)}
+    seal = _hash([*values.values(), version])
+    values |= {"task": task_key, "version": version, "hash": seal}
     if before is None:
         return tx("add_operation", **values)
     moved = {name: value for name, value in values.items() if name not in _FIXED}
@@ -98,15 +118,26 @@ def put(tx: Tx, task_key: int, before: Kept | None, operation: Operation, versio
 
 
 def testify(tx: Tx, operation: str, by: str, epoch: int | None, said: Said) -> None:
-    """Keep what was said, unless enough was."""
-    if tx("count_testimonies", operation=operation)[0] < MOST_TESTIMONIES:
-        words = {"status": said.status, "result": canonical(said.result), "note": said.note}
-        tx("add_testimony", operation=operation, by=by, epoch=epoch, at=tx.now, **words)
+    """Keep what was said, once, unless enough was."""
+    made = Testimony(by, epoch, tx.now, said.status, said.result, said.note)
+    heard = testimonies(tx, operation)
+    if len(heard) < MOST_TESTIMONIES and not any(made.repeats(kept) for kept in heard):
+        tx("add_testimony", operation=operation, **dict(zip(made.__slots__, made.row, strict=True)), hash=_seal(operation, made.row))
 
 
 def testimonies(tx: Tx, operation: str) -> list[Testimony]:
-    rows = tx("testimonies_of", operation=operation)
-    return [Testimony(by, epoch, at, status, parse(result), note) for by, epoch, at, status, result, note in rows]
+    return [_testimony(row) for row in tx("testimonies_of", operation=operation)]
+
+
+def _testimony(row: Row) -> Testimony:
+    by, epoch, at, status, result, note = row
+    return Testimony(by, epoch, at, status, parse(result), note)
+
+
+def altered(tx: Tx, after: int, limit: int) -> list[tuple[int, str, bool]]:
+    """(key, operation, whether it was altered) of a page of testimonies."""
+    rows = tx("testimonies_after", after=after, limit=limit)
+    return [(key, operation, hash_ != _seal(operation, row)) for key, operation, *row, hash_ in rows]
 
 
 def after(tx: Tx, last: str, limit: int) -> list[Kept]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pointsman.kernel.chain import GENESIS, digest
 from pointsman.kernel.task import Task
-from pointsman.store import snapshots, tasks
+from pointsman.store import operations, snapshots, tasks
 from pointsman.store.database import Database, Tx
 from pointsman.store.tasks import Stored
 from pointsman.types import Instant
@@ -131,13 +131,16 @@ def _between(after: int, before: Instant) -> Callable[[Tx], list[str]]:
 
 
 def drop(tx: Tx, ids: list[str]) -> int:
-    """Drop the payloads of final tasks; how many tasks. One that somebody pruned meanwhile is left alone."""
+    """Drop the payloads of final tasks; how many tasks. One that somebody pruned meanwhile is left alone, and one with an
+    operation in doubt: what came of it is still to be said."""
     return sum(_drop(tx, stored) for task_id in ids if (stored := tasks.find(tx, task_id)) is not None)
 
 
 def _drop(tx: Tx, stored: Stored) -> bool:
     task = stored.task
-    seal = _seal(task, stored.head, tx.now)
+    if task.begun:
+        return False
+    seal = _seal(tx, task, stored.head, tx.now)
     if tx("add_pruned", task=stored.key, version=task.version, at=tx.now, hash=seal) is None:
         return False
     tx("drop_payloads", task=stored.key)
@@ -145,8 +148,9 @@ def _drop(tx: Tx, stored: Stored) -> bool:
     return True
 
 
-def _seal(task: Task, head: str, at: Instant) -> str:
-    return digest("pruned", [task.id, task.version, at, head, snapshots.body(task)])
+def _seal(tx: Tx, task: Task, head: str, at: Instant) -> str:
+    """Of the live row, and of the task's operations, which no entry vouches for any more."""
+    return digest("pruned", [task.id, task.version, at, head, snapshots.body(task), *(kept.hash for kept in operations.every(tx, task.id))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +161,9 @@ class Pruned:
     at: Instant
     hash: str
 
-    def vouches_for(self, stored: Stored) -> bool:
-        """Whether the live row is what it was when its payloads went."""
-        return self.version == stored.task.version and self.hash == _seal(stored.task, stored.head, self.at)
+    def vouches_for(self, tx: Tx, stored: Stored) -> bool:
+        """Whether the live row and its operations are what they were when its payloads went."""
+        return self.version == stored.task.version and self.hash == _seal(tx, stored.task, stored.head, self.at)
 
 
 def of_task(tx: Tx, task_key: int) -> Pruned | None:

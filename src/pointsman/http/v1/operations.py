@@ -2,6 +2,7 @@
 
 from starlette.responses import Response
 
+from pointsman.engine.operations import Shown
 from pointsman.engine.views import checkpoint_json, operation_json, resumed_json
 from pointsman.http.answer import reply
 from pointsman.http.v1 import cursor
@@ -24,7 +25,7 @@ async def begin(asked: Asked) -> Response:
         idempotency_key=asked.given["Idempotency-Key"],
         **{name: asked.body.get(name) for name in names},
     )
-    return reply(operation_json(shown), 200 if shown.known else 201)
+    return _told(shown, 200 if shown.known else 201)
 
 
 async def settle(asked: Asked) -> Response:
@@ -39,7 +40,11 @@ async def settle(asked: Asked) -> Response:
         session=asked.session,
         idempotency_key=asked.given["Idempotency-Key"],
     )
-    return reply(operation_json(shown))
+    return _told(shown, 200)
+
+
+def _told(shown: Shown, status: int) -> Response:
+    return reply(operation_json(shown), status, {"idempotent-replayed": "true"} if shown.replayed else {})
 
 
 async def listing(asked: Asked) -> Response:

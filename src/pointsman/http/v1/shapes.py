@@ -151,6 +151,10 @@ MACHINE = closed(
         "tasks": by_name(by_name(WHOLE)),
     }
 )
+KIND: Schema = {"type": "string", "enum": [*KINDS]}
+_ALLOWED = closed(
+    {"event": or_null(TEXT), "effect": TEXT, "kind": KIND, "undoable": {"type": "boolean"}, "request": OBJECT, "given": many(TEXT)}
+)
 REPORT = closed(
     {
         "task": ref("Task"),
@@ -160,6 +164,7 @@ REPORT = closed(
         "entries": many(ref("Entry")),
         "decisions": many(ref("Decision")),
         "open": by_name(TEXT),
+        "effects": many(_ALLOWED),
     }
 )
 _ACT = closed({"by": TEXT, "at": TIME})
@@ -175,7 +180,6 @@ HOLD = closed(
         "lifted": or_null(_ACT),
     }
 )
-KIND: Schema = {"type": "string", "enum": [*KINDS]}
 TESTIMONY = closed({"by": TEXT, "epoch": or_null(WHOLE), "status": TEXT, "result": ANY, "note": or_null(TEXT), "at": TIME})
 OPERATION = closed(
     {

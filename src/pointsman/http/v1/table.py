@@ -117,7 +117,7 @@ _REPORT = Answer("The report", ref("Report"))
 _PROPOSAL = Answer("The proposal", ref("Proposal"))
 _LATER = Answer("A check is still running; the proposal goes on", ref("Proposal"), LOCATION | REPLAYED)
 _HOLDS = Answer(_PAGED, closed({"holds": many(ref("Hold")), "next": _NEXT}))
-_OPERATION = Answer("The operation, as it stands", ref("Operation"))
+_OPERATION = Answer("The operation, as it stands", ref("Operation"), REPLAYED)
 _OPERATIONS = Answer(_PAGED, closed({"operations": many(ref("Operation")), "next": _NEXT}))
 _RESUMED = Answer("The durable facts", ref("Resumed"))
 _MACHINES = Answer("The machines", closed({"machines": many(ref("Machine"))}))
@@ -145,6 +145,7 @@ OF_A_CLAIM = (
 """What taking the next task can be answered."""
 
 OF_AN_OWNER = ("identity_mismatch", "unknown_task", "not_owner", "lease_lost", "wrong_state", "machine_unavailable")
+OF_THE_LEDGER = ("identity_mismatch", "unknown_task", "not_owner", "lease_lost", "wrong_state")
 OF_A_TASK = ("unknown_task",)
 OF_THE_PAST = ("unknown_task", "pruned")
 OF_A_PROPOSAL = ("unknown_proposal",)
@@ -277,8 +278,11 @@ OPERATIONS: tuple[Operation, ...] = (
         operations.begin,
         "Write down an operation before it happens",
         (AS, SESSION, TASK_ID, KEY),
-        {200: Answer("The operation that is there under this name", ref("Operation")), 201: Answer("The operation", ref("Operation"))},
-        (*OF_AN_OWNER, "idempotency_conflict", "operation_in_doubt", "parked"),
+        {
+            200: Answer("The operation that is there under this name", ref("Operation"), REPLAYED),
+            201: Answer("The operation", ref("Operation"), REPLAYED),
+        },
+        (*OF_THE_LEDGER, "idempotency_conflict", "operation_in_doubt", "approvals_missing", "pruned"),
         BEGINNING,
         asks=True,
     ),
@@ -299,7 +303,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Say what came of an operation",
         (AS, SESSION, OPERATION_ID, KEY),
         {200: _OPERATION},
-        (*OF_AN_OWNER, "unknown_operation", "idempotency_conflict", "operation_in_doubt"),
+        (*OF_THE_LEDGER, "unknown_operation", "idempotency_conflict", "operation_in_doubt", "pruned"),
         OUTCOME,
         asks=True,
     ),
@@ -310,7 +314,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Keep how far the owner is",
         (AS, SESSION, TASK_ID),
         {200: Answer("Where it stands", ref("Checkpoint"))},
-        (*OF_AN_OWNER, "stale_version"),
+        (*OF_THE_LEDGER, "stale_version"),
         CHECKPOINT,
     ),
     _read("/v1/tasks/{id}/resume", operations.resume, "All that is known of how far a task is", _RESUMED, TASK_ID, codes=OF_A_TASK),

@@ -6,6 +6,15 @@ FROM operations AS o
 JOIN tasks AS t ON t.key = o.task
 WHERE t.id = :task AND o.name = :name;
 
+-- name: operations_of_effect :many
+-- What a task has of a declared effect. Its task is locked by whoever decides.
+SELECT o.id, t.id AS task, o.name, o.kind, o.effect, o.request, o.request_digest, o.settle, o.compensates, o.status, o.epoch, o.attempt,
+    o.begun_by, o.begun_at, o.deadline, o.settled_by, o.settled_at, o.result, o.note, o.version, o.hash
+FROM operations AS o
+JOIN tasks AS t ON t.key = o.task
+WHERE o.task = :task AND o.effect = :effect
+ORDER BY o.id;
+
 -- name: operation :one?
 SELECT o.id, t.id AS task, o.name, o.kind, o.effect, o.request, o.request_digest, o.settle, o.compensates, o.status, o.epoch, o.attempt,
     o.begun_by, o.begun_at, o.deadline, o.settled_by, o.settled_at, o.result, o.note, o.version, o.hash
@@ -41,19 +50,22 @@ WHERE id = :id AND version = :expected_version
 RETURNING version;
 
 -- name: add_testimony :none
-INSERT INTO testimonies (operation, by, epoch, at, status, result, note)
-VALUES (:operation, :by, :epoch, :at, :status, :result, :note);
+INSERT INTO testimonies (operation, by, epoch, at, status, result, note, hash)
+VALUES (:operation, :by, :epoch, :at, :status, :result, :note, :hash);
 
 -- name: testimonies_of :many
 SELECT by, epoch, at, status, result, note
 FROM testimonies
 WHERE operation = :operation
-ORDER BY number;
+ORDER BY key;
 
--- name: count_testimonies :one
-SELECT count(*) AS count
+-- name: testimonies_after :many
+-- Every testimony, for verification.
+SELECT key, operation, by, epoch, at, status, result, note, hash
 FROM testimonies
-WHERE operation = :operation;
+WHERE key > :after
+ORDER BY key
+LIMIT :limit;
 
 -- name: operations_after :many
 -- Every operation, for verification.
@@ -82,9 +94,9 @@ RETURNING number;
 
 -- name: checkpoints_after :many
 -- Every checkpoint, for verification.
-SELECT t.key, t.id, c.number, c.version, c.epoch, c.at, c.by, c.data, c.plan, c.progress, c.hash
+SELECT c.task, t.id, c.number, c.version, c.epoch, c.at, c.by, c.data, c.plan, c.progress, c.hash
 FROM checkpoints AS c
-JOIN tasks AS t ON t.key = c.task
+LEFT JOIN tasks AS t ON t.key = c.task
 WHERE c.task > :after
 ORDER BY c.task
 LIMIT :limit;

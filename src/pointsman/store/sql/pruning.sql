@@ -28,7 +28,7 @@ SELECT
     (
         SELECT count(*)
         FROM tasks AS t
-        WHERE t.final = 1 AND t.updated_at < :before AND NOT EXISTS (SELECT 1 FROM pruned AS p WHERE p.task = t.key)
+        WHERE t.final = 1 AND t.begun = '[]' AND t.updated_at < :before AND NOT EXISTS (SELECT 1 FROM pruned AS p WHERE p.task = t.key)
     ) AS tasks;
 
 -- name: prune_requests :many
@@ -76,10 +76,10 @@ SELECT coalesce(max(key), 0) AS key
 FROM tasks;
 
 -- name: tasks_to_prune :many
--- Those of a window of keys that have been final for so long and still have their payloads.
+-- Those of a window of keys that have been final for so long, have no operation in doubt, and still have their payloads.
 SELECT t.id
 FROM tasks AS t
-WHERE t.key > :after AND t.key <= :upto AND t.final = 1 AND t.updated_at < :before
+WHERE t.key > :after AND t.key <= :upto AND t.final = 1 AND t.begun = '[]' AND t.updated_at < :before
     AND NOT EXISTS (SELECT 1 FROM pruned AS p WHERE p.task = t.key)
 ORDER BY t.key;
 

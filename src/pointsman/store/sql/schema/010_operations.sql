@@ -30,17 +30,18 @@ CREATE TABLE operations (
 );
 
 CREATE TABLE testimonies (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    key INTEGER PRIMARY KEY,
     operation TEXT NOT NULL REFERENCES operations (id),
     by TEXT NOT NULL CHECK (length(trim(by)) > 0),
     epoch INTEGER,
     at INTEGER NOT NULL,
     status TEXT NOT NULL CHECK (status IN ('succeeded', 'failed', 'not_done')),
     result TEXT NOT NULL,
-    note TEXT
+    note TEXT,
+    hash TEXT NOT NULL
 );
 
-CREATE INDEX testimonies_of_operation ON testimonies (operation, number);
+CREATE INDEX testimonies_of_operation ON testimonies (operation, key);
 
 CREATE TABLE checkpoints (
     task INTEGER PRIMARY KEY REFERENCES tasks (key),
