@@ -1,6 +1,7 @@
 """The hooks table. A hook is kept when it was removed, without its secrets and the path of its URL, and by then says who removed
 it. All of it is covered by the row's own hash."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,10 +35,11 @@ class Kept:
 
     hook: Hook
     hash: str
+    row: tuple[Any, ...]
 
     @property
     def sound(self) -> bool:
-        return self.hash == _hash(_row(self.hook))
+        return self.hash == _hash(self.row)
 
 
 def lock(tx: Tx) -> None:
@@ -47,7 +49,7 @@ def lock(tx: Tx) -> None:
 
 def add(tx: Tx, hook: Hook) -> None:
     row = _row(hook)
-    tx("add_hook", **row, hash=_hash(row))
+    tx("add_hook", **row, hash=_hash(row.values()))
 
 
 def find(tx: Tx, hook_id: str) -> Kept | None:
@@ -64,7 +66,7 @@ def in_use(tx: Tx) -> list[Hook]:
 def change(tx: Tx, kept: Kept, hook: Hook) -> None:
     """What moves of a hook, while the rest is what was read."""
     row = _row(hook)
-    tx("change_hook", id=hook.id, expected=kept.hash, hash=_hash(row), **{name: row[name] for name in _MOVING})
+    tx("change_hook", id=hook.id, expected=kept.hash, hash=_hash(row.values()), **{name: row[name] for name in _MOVING})
 
 
 def remove(tx: Tx, kept: Kept, by: str, at: Instant) -> Hook:
@@ -86,8 +88,9 @@ def _row(hook: Hook) -> dict[str, Any]:
     return values | {"topics": canonical(sorted(hook.topics)), "private": int(hook.private), "secrets": canonical(secrets)}
 
 
-def _hash(row: dict[str, Any]) -> str:
-    return digest("hook", [row[name] for name in _MEMBERS])
+def _hash(values: Iterable[Any]) -> str:
+    """Of the row's members in their order."""
+    return digest("hook", list(values))
 
 
 def _read(row: Any) -> Kept:
@@ -95,4 +98,4 @@ def _read(row: Any) -> Kept:
     members: dict[str, Any] = dict(zip(_MEMBERS, values, strict=True))
     secrets = tuple(Secret(text, until) for text, until in parse(members["secrets"]))
     members |= {"topics": tuple(parse(members["topics"])), "private": bool(members["private"]), "secrets": secrets}
-    return Kept(Hook(**members), hash_)
+    return Kept(Hook(**members), hash_, tuple(values))

@@ -56,9 +56,10 @@ def _hash(message: Message) -> str:
 
 def write(tx: Tx, machine: str, messages: Sequence[Message]) -> None:
     """For every hook that listens. Nothing is read: where none does, this costs no journey."""
+    now = tx.now
     for message in messages:
         listens = {"machine": machine, "quoted": canonical(message.topic)}
-        tx("open_lanes", task=message.task, at=message.at, **listens)
+        tx("open_lanes", task=message.task, at=now, **listens)
         members = {name: getattr(message, name) for name in Message.__slots__}
         tx("add_messages", **members, **listens, hash=_hash(message))
     tx.news.add(OUTBOX)

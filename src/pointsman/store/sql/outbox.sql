@@ -102,7 +102,7 @@ ORDER BY key
 LIMIT :limit;
 
 -- name: unpaired_message_lanes :many
--- A message without its lane would never be sent; a lane without a message says nothing.
+-- A message without its lane would never be sent; a lane without a message, or without its hook, goes nowhere.
 SELECT 'a message' AS what, m.hook, m.task
 FROM messages AS m
 WHERE NOT EXISTS (SELECT 1 FROM message_lanes AS l WHERE l.hook = m.hook AND l.task = m.task)
@@ -110,4 +110,5 @@ UNION
 SELECT 'a lane' AS what, l.hook, l.task
 FROM message_lanes AS l
 WHERE NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.hook = l.hook AND m.task = l.task)
+    OR NOT EXISTS (SELECT 1 FROM hooks AS h WHERE h.id = l.hook AND h.removed_at IS NULL)
 ORDER BY what, hook, task;
