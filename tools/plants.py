@@ -261,4 +261,48 @@ PLANTS: tuple[Plant, ...] = (
             ),
         ),
     ),
+    Plant(
+        "a message that is written after its change",
+        ("tests/promises/test_p08_messages_are_delivered_in_order_at_least_once.py::test_neither_is_there_without_the_other",),
+        (
+            ("    _tell(tx, step)\n    return step.tells", "    LATER.append(step)\n    return step.tells"),
+            ("Chance = Callable[[int], int]\n", "Chance = Callable[[int], int]\nLATER = []\n"),
+            (
+                "            done = yield from steps\n",
+                "            done = yield from steps\n"
+                "            from pointsman.engine.record import LATER, _tell\n"
+                "            from pointsman.engine.steps import Write\n"
+                "            while LATER:\n"
+                "                step = LATER.pop()\n"
+                "                yield Write(lambda tx: _tell(tx, step))\n",
+            ),
+        ),
+    ),
+    Plant(
+        "a message that is added to a lane which is just being closed",
+        (
+            "tests/promises/test_p08_messages_are_delivered_in_order_at_least_once.py::"
+            "test_a_message_that_comes_while_its_lane_is_closed_is_not_left_behind",
+        ),
+        (("ON CONFLICT (hook, task) DO UPDATE SET claim = message_lanes.claim /*wait*/;", "ON CONFLICT (hook, task) DO NOTHING;"),),
+    ),
+    Plant(
+        "a relay that was replaced and settles all the same",
+        (
+            "tests/promises/test_p08_messages_are_delivered_in_order_at_least_once.py::"
+            "test_whoever_was_replaced_while_it_sent_changes_nothing",
+        ),
+        (
+            (
+                "WHERE hook = :hook AND task = :task AND claim = :claim\n/*lock*/;",
+                "WHERE hook = :hook AND task = :task AND :claim > 0\n/*lock*/;",
+            ),
+            ('    tx("drop_message", key=key)\n', '    tx("drop_message", key=_first(tx, lane.hook, lane.task).key)\n'),
+        ),
+    ),
+    Plant(
+        "a receiver's name that is resolved again after it was judged",
+        ("tests/sinks/test_messages_go_out.py",),
+        (("plain = create_connection((address, port)", "plain = create_connection((host, port)"),),
+    ),
 )

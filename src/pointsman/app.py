@@ -14,6 +14,7 @@ from pointsman.config import Config
 from pointsman.engine.chance import wall_clock
 from pointsman.engine.door import Door
 from pointsman.engine.pointsman import Pointsman
+from pointsman.engine.relaying import Outlet
 from pointsman.errors import DefinitionError, invalid
 from pointsman.kernel.authoring import Machine
 from pointsman.store.connect import Migrated, migrate_to_newest
@@ -37,7 +38,15 @@ def opened(config: Config, *, create: bool = False, publish: bool = True, duties
     """The engine on the configured database. Importing the work file happens first and touches no database; a command
     that only reads does not publish its machines there; one that goes on running takes up duties."""
     served = machines(config.work)
-    pm = Pointsman(config.db, served, create=create, publish=publish, duties=duties, release_per_s=config.release_per_s)
+    pm = Pointsman(
+        config.db,
+        served,
+        create=create,
+        publish=publish,
+        duties=duties,
+        release_per_s=config.release_per_s,
+        outlet=_outlet() if duties else None,
+    )
     return pm.through(door)
 
 
@@ -48,7 +57,7 @@ def working(config: Config) -> Iterator[tuple[Pointsman, Worker]]:
         raise invalid(("WORK.PY", "name the file with your handlers"))
     module = _imported(config.work)
     worker = _worker(config.work, module)
-    with Pointsman(config.db, _machines(config.work, module), create=False, duties=True).through(CLI) as pm:
+    with Pointsman(config.db, _machines(config.work, module), create=False, duties=True, outlet=_outlet()).through(CLI) as pm:
         worker.bind(pm)
         yield pm, worker
 
@@ -61,6 +70,13 @@ def _worker(work: Path, module: ModuleType) -> Worker:
     if found[0].keeper is not None:
         raise WorkFileError(work, "gives its worker a database; write `worker = Worker()`, the command brings the database")
     return found[0]
+
+
+def _outlet() -> Outlet:
+    """Where messages go; what that needs is loaded only by a process that sends any."""
+    from pointsman.sinks import outlet
+
+    return outlet()
 
 
 def migrated(config: Config, *, create: bool) -> Migrated:

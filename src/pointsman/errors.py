@@ -32,6 +32,7 @@ CODES: Mapping[str, Code] = {
     "unknown_machine": Code(404, NOT_FOUND, "no such machine is served here"),
     "unknown_proposal": Code(404, NOT_FOUND, "no proposal has this id"),
     "unknown_hold": Code(404, NOT_FOUND, "no hold has this id"),
+    "unknown_hook": Code(404, NOT_FOUND, "no hook has this id, or it was removed"),
     "unknown_operation": Code(404, NOT_FOUND, "no operation has this id"),
     "idempotency_conflict": Code(422, REFUSED, "the idempotency key was used with another request"),
     "dedupe_conflict": Code(422, REFUSED, "the dedupe_key is known with other content"),

@@ -8,6 +8,7 @@ ALLOWED = {
     "pointsman/app.py:_imported": "the author's work file runs there, and whatever it raises is told to its author",
     "pointsman/engine/checks.py:Checks._run": "the store may fail under a check, and whoever waits for its judgement must hear of it",
     "pointsman/engine/pointsman.py:Pointsman.__init__": "the database just opened is closed again, and the error goes on",
+    "pointsman/engine/relaying.py:Relay._answer": "a sink of an embedding program may raise anything, and then it took nothing",
     "pointsman/engine/service.py:Service._loop": "a duty that ended would be missed by nobody, and its next turn may go well",
     "pointsman/engine/steps.py:adrive": "whatever a step raises is thrown into the verb that waits for it",
     "pointsman/engine/steps.py:drive": "whatever a step raises is thrown into the verb that waits for it",

@@ -708,6 +708,22 @@ def bad_version_of_a_check():
         stop = Event(new >> end)
 
 
+def bad_words_to_tell():
+    class M(Machine, name="m"):
+        text: str
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end, tells="two\nlines")  # here
+
+
+def bad_words_that_are_none():
+    class M(Machine, name="m"):
+        text: str
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end, tells=" ")  # here
+
+
 def tool_clash_with_the_server():
     class M(Machine, name="m"):
         new = State(initial=True)
@@ -871,6 +887,7 @@ CODES = {
     "reserved_name",
     "bad_name",
     "bad_version",
+    "bad_words",
     "tool_clash",
     "unused_tool",
     "no_moves",

@@ -49,6 +49,7 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     else:
         copies = PostgresCopies(request.getfixturevalue("postgres"))
     with Pointsman(copies.url, [Tasks, Judged, Limited]) as pm:
+        pm.add_hook("https://example.org/hook", "webhook", ["approval_needed"], by="olga")
         for _ in range(3):
             task = support.approved(pm)
         support.failed(pm)

@@ -15,9 +15,10 @@ from functools import partial
 from pointsman import Effect, Event, Limit, Machine, Pointsman, Refused, Schedule, State, Task, Tasks, Verdict, check, field, note, owner
 from pointsman.engine import backlogs, duties, ends
 from pointsman.engine.chance import wall_clock
+from pointsman.engine.relaying import TAKEN, Answer, Inline, Relay
 from pointsman.engine.timers import Deadlines, Schedules
 from pointsman.errors import Refusal
-from pointsman.store import clock, news, proposals, pruning
+from pointsman.store import clock, news, outbox, proposals, pruning
 from pointsman.store import refusals as refusals_kept
 from pointsman.store.snapshots import EVERY
 from pointsman.testing import FakeClock
@@ -48,7 +49,7 @@ def published(name: str, *, wordy: bool) -> type[Machine]:
         open = State(initial=True)
         done = State(final=True, outcome="failed")
         right = check(is_right)
-        take = Event(open >> open, acquires=True)
+        take = Event(open >> open, acquires=True, tells="taken")
         finish = Event(open >> done, by=owner, sets="text", requires=right)
 
     return Wordy if wordy else Plain
@@ -209,6 +210,30 @@ def limits_and_lanes(pm: Pointsman, later: Pointsman) -> None:
     duties.wake(later.engine)
 
 
+def told_outside(pm: Pointsman, name: str, later: Pointsman) -> None:
+    """Messages that are taken, rest, are parked and redriven, and are dropped with their hook."""
+    said = [Answer("again", "busy"), Answer("again", "busy"), Answer("gone", "HTTP 410"), TAKEN, TAKEN]
+    hook = pm.add_hook("https://example.org/hook", "webhook", ["event:take"], by="olga", machine=name).hook
+    relay = Relay(later.engine, lambda found: (lambda *_: said.pop(0)) if found.id == hook.id else None, Inline())
+    for _ in range(2):
+        task = acknowledged(pm.create(name, {}, by="ann"))
+        acknowledged(pm.claim(name, by="w", id=task.id))
+    relay.run_once()
+    pm.rotate_hook(hook.id, by="olga")
+    assert pm.backlogs()[hook.id].waiting == 2
+    pm.engine.db.run(lambda tx: outbox.park_all(tx, hook.id, "enough"))
+    assert pm.redrive(hook.id, by="olga") == 2
+    assert len(pm.dead(hook.id)) == 0
+    while said:
+        relay.run_once()
+        pm.redrive(hook.id, by="olga")
+    acknowledged(pm.claim(name, by="w", id=acknowledged(pm.create(name, {}, by="ann")).id))
+    pm.doctor()
+    assert pm.verify().ok
+    pm.remove_hook(hook.id, by="olga")
+    relay.stop()
+
+
 def long_history(pm: Pointsman) -> None:
     """Long enough for a snapshot."""
     task = acknowledged(pm.create("tasks", {"title": "t", "brief": "b"}, by="ann"))
@@ -318,6 +343,7 @@ def main(url: str, crash_point: str) -> None:
         refusals(pm)
         limits_and_lanes(pm, later)
         many(pm)
+        told_outside(pm, name, later)
         long_history(pm)
         pruned(pm)
         a_family(pm, name, later)

@@ -7,7 +7,7 @@ import pytest
 
 from pointsman import Pointsman
 from pointsman.store import news
-from pointsman.store.hints import FEED, Hints, of_queue, of_task
+from pointsman.store.hints import FEED, OUTBOX, Hints, of_queue, of_task
 from support import claimed, create
 
 LINE = "those who want the same"
@@ -81,10 +81,10 @@ def test_what_is_told_of_an_entry(url: str) -> None:
         assert everything is None
         pm.propose(taken.id, "start_draft", by="worker-a", epoch=1)
         last, told = read(lambda tx: news.since(tx, last))
-        assert told == {FEED, of_task(taken.id)}
+        assert told == {FEED, OUTBOX, of_task(taken.id)}
         pm.propose(taken.id, "fail", by="worker-a", epoch=1)
         last, told = read(lambda tx: news.since(tx, last))
-        assert told == {FEED, of_task(taken.id), of_queue("tasks")}
+        assert told == {FEED, OUTBOX, of_task(taken.id), of_queue("tasks")}
         pm.create("tasks", {"title": "t", "brief": "b"}, by="ann")
         pm.claim("tasks", by="w", id=first.id)
         newest, told = read(lambda tx: news.since(tx, last))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from pointsman.app import WorkFileError
-from pointsman.cli import audit, bench, db, demo, health, hold, init, machine, mcp, output, running, serve, task, worker
+from pointsman.cli import audit, bench, db, demo, health, hold, hook, init, machine, mcp, output, running, serve, task, worker
 from pointsman.config import settings
 from pointsman.errors import CODES, FAILED, USAGE, DefinitionError, Refusal, Refused
 
@@ -34,6 +34,7 @@ app.command(
 app.command("worker", short_help="Call the functions of a work file with the tasks that wait.")(worker.worker)
 app.add_typer(task.app, name="task")
 app.add_typer(hold.app, name="hold")
+app.add_typer(hook.app, name="hook")
 app.add_typer(machine.app, name="machine")
 app.command("verify", short_help="Recompute every hash and compare every task with its history.")(health.verify)
 app.add_typer(audit.app, name="audit")

@@ -1,5 +1,6 @@
 """What a running server does beside answering: number the feed, bring tasks whose time has come into the line, fire what is
-due, take over what processes that died left, proposals and ends of tasks that nobody told, and keep the store's time.
+due, take over what processes that died left, proposals and ends of tasks that nobody told, keep the store's time, and
+send messages.
 
 Each duty is a `Service`, so that it has one home and tests can call its rounds.
 """
@@ -7,6 +8,7 @@ Each duty is a `Service`, so that it has one home and tests can call its rounds.
 from functools import partial
 
 from pointsman.engine import backlogs, claim, ends
+from pointsman.engine.relaying import Outlet, Relaying
 from pointsman.engine.service import Service
 from pointsman.engine.timers import Deadlines, Schedules
 from pointsman.engine.view import Engine
@@ -18,7 +20,8 @@ from pointsman.types import SECOND
 class Duties:
     """The duties of one process, running."""
 
-    def __init__(self, engine: Engine):
+    def __init__(self, engine: Engine, outlet: Outlet | None = None):
+        self._relay = None if outlet is None else Relaying(engine, outlet)
         self._services = (
             Service("clock", lambda: keep_time(engine), period_s=clock.TICK / SECOND),
             Service("sequencer", lambda: number(engine), period_s=0.1),
@@ -35,6 +38,8 @@ class Duties:
     def stop(self) -> None:
         for service in self._services:
             service.stop()
+        if self._relay is not None:
+            self._relay.stop()
 
 
 def keep_time(engine: Engine) -> bool:

@@ -12,6 +12,8 @@ from pointsman.engine.chance import entropy, wall_clock
 from pointsman.engine.chance import uptime as machine_uptime
 from pointsman.engine.door import Door
 from pointsman.engine.duties import Duties
+from pointsman.engine.hooking import Hooking
+from pointsman.engine.hooking import warnings as of_hooks
 from pointsman.engine.judges import Judges, by_model
 from pointsman.engine.ledger import Ledger
 from pointsman.engine.moving import Arrived
@@ -20,6 +22,7 @@ from pointsman.engine.owning import Owning
 from pointsman.engine.past import numbered
 from pointsman.engine.record import Chance
 from pointsman.engine.registry import Registry
+from pointsman.engine.relaying import Outlet
 from pointsman.engine.reporting import Reporting
 from pointsman.engine.steps import Awaits, Blocks, Steps, adrive, drive
 from pointsman.engine.verify import Report
@@ -41,7 +44,7 @@ def unheard(*_: object) -> None:
     """Nobody listens to how far it has come."""
 
 
-class Verbs(Batching, Owning, Ledger, Reporting, Operating):
+class Verbs(Batching, Owning, Ledger, Reporting, Operating, Hooking):
     """Every verb."""
 
 
@@ -52,7 +55,8 @@ class Pointsman(Verbs, Blocks):
     `duties` this process also numbers the feed, settles proposals that others left behind, fires deadlines and schedules, and
     keeps the store's time, as a server does. A `clock` of one's own is believed forward, unless an `uptime` tells a jump from
     time that passes. What a hold kept back is let go at `release_per_s`, unless the hold says otherwise. Of a PostgreSQL server
-    it uses at most so many `connections` at a time (16), and one more for renewing the leases of its workers."""
+    it uses at most so many `connections` at a time (16), and one more for renewing the leases of its workers. With
+    duties, messages go out through an `outlet` (`pointsman.sinks.outlet`)."""
 
     def __init__(
         self,
@@ -69,6 +73,7 @@ class Pointsman(Verbs, Blocks):
         judges: Judges = by_model,
         release_per_s: int = RELEASE_PER_S,
         connections: int | None = None,
+        outlet: Outlet | None = None,
     ):
         typed(("release_per_s", release_per_s, int), ("connections", connections, int | None))
         found = of_rate(release_per_s)
@@ -86,7 +91,7 @@ class Pointsman(Verbs, Blocks):
             db.close()
             raise
         super().__init__(Engine(db, registry, chance, time, release_per_s=release_per_s), PYTHON)
-        self._duties = Duties(self.engine) if duties else None
+        self._duties = Duties(self.engine, outlet) if duties else None
 
     @property
     def aio(self) -> "Aio":
@@ -152,8 +157,8 @@ class Pointsman(Verbs, Blocks):
 
     def doctor(self) -> list[str]:
         """Warnings in words: functions that changed under a version number, or that open tasks need and nobody has; open
-        tasks that nothing will move on."""
-        return self.engine.db.read(lambda tx: [*self.engine.registry.warnings(tx), *_stranded(self.engine.registry, tx)])
+        tasks that nothing will move on; messages that do not go out."""
+        return self.engine.db.read(lambda tx: [*self.engine.registry.warnings(tx), *_stranded(self.engine.registry, tx), *of_hooks(tx)])
 
     def check(self) -> list[str]:
         """Faults of the store itself; none is an empty list."""

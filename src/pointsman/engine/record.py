@@ -12,8 +12,9 @@ from pointsman.kernel.bound import Bound
 from pointsman.kernel.chain import FORMAT, GENESIS, Link, canonical, link_hash, payload_digest
 from pointsman.kernel.decide import Accept
 from pointsman.kernel.definition import Definition
+from pointsman.kernel.message import Message, told
 from pointsman.kernel.task import Task
-from pointsman.store import graph, history, lanes, news, requests, snapshots, tasks
+from pointsman.store import graph, history, lanes, news, outbox, requests, snapshots, tasks
 from pointsman.store.database import Tx
 from pointsman.store.history import Written
 from pointsman.store.requests import Request
@@ -34,6 +35,7 @@ class Step:
     accept: Accept
     blockers: int
     entry: Written
+    messages: tuple[Message, ...] = ()
 
     @property
     def after(self) -> Task:
@@ -57,7 +59,9 @@ class Step:
 def step(call: Call, machine: Bound, before: Stored | None, accept: Accept, chance: Chance, blockers: int = 0) -> Step:
     nonce, body = f"{chance(128):032x}", canonical(accept.payload)
     link = _link(call, before, accept, payload_digest(nonce, body))
-    return Step(call.request, machine.definition, before, accept, blockers, Written(link, link_hash(link), nonce, body))
+    entry = Written(link, link_hash(link), nonce, body)
+    messages = told(machine.definition, None if before is None else before.task, accept)
+    return Step(call.request, machine.definition, before, accept, blockers, entry, messages)
 
 
 def write(tx: Tx, step: Step) -> bool:
@@ -69,6 +73,7 @@ def write(tx: Tx, step: Step) -> bool:
     requests.keep(tx, step.request, after.id, after.version, after.updated_at)
     limits.keep(tx, step.definition, step.accept)
     news.note(tx, after, final=step.final)
+    _tell(tx, step)
     return step.tells and graph.mark(tx, after)
 
 
@@ -86,7 +91,14 @@ def write_all(tx: Tx, steps: Sequence[Step]) -> list[str]:
     requests.keep_all(tx, [(step.request, step.after) for step in steps])
     for step in steps:
         news.note(tx, step.after, final=step.final)
+        _tell(tx, step)
     return graph.mark_all(tx, [step.after for step in steps if step.tells])
+
+
+def _tell(tx: Tx, step: Step) -> None:
+    """Most steps tell the outside nothing, and ask nothing."""
+    if step.messages:
+        outbox.write(tx, step.definition.name, step.messages)
 
 
 def _rows(tx: Tx, steps: Sequence[Step]) -> Mapping[str, int]:

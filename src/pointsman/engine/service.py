@@ -17,15 +17,20 @@ class Service:
 
     def __init__(self, name: str, run_once: Callable[[], bool], period_s: float):
         self.name, self.run_once, self.period_s = name, run_once, period_s
-        self._stop = threading.Event()
+        self._stop, self._nudged = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._loop, name=f"pointsman-{name}", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
+    def nudge(self) -> None:
+        """Begin the next round at once."""
+        self._nudged.set()
+
     def stop(self, wait_s: float | None = None) -> bool:
         """Begin no further round, and wait for the one that runs; whether it ended in time."""
         self._stop.set()
+        self._nudged.set()
         if self._thread.ident is not None:  # else it was never started
             self._thread.join(wait_s)
         return not self._thread.is_alive()
@@ -41,4 +46,5 @@ class Service:
                 log.exception("%s failed", self.name)
                 more = False
             if not more:
-                self._stop.wait(self.period_s)
+                self._nudged.wait(self.period_s)
+                self._nudged.clear()

@@ -22,10 +22,12 @@ from pointsman.store import (
     graph,
     history,
     holds,
+    hooks,
     judgements,
     lanes,
     machines,
     operations,
+    outbox,
     proposals,
     pruning,
     requests,
@@ -202,7 +204,7 @@ def _beyond(tx: Tx, head: Mapping[str, Any]) -> list[Broken]:
 def _outside_tasks(tx: Tx) -> list[Broken]:
     of_tasks = (_machines, _strays, _dependencies, _prunings, _requests, _feed, _proposals, _judgements)
     of_the_ledger = (_operations, _testimonies, _checkpoints)
-    of_the_board = (_holds, _schedules, _lanes, _uses)
+    of_the_board = (_holds, _hooks, _messages, _schedules, _lanes, _uses)
     return [fault for look in (*of_tasks, *of_the_ledger, *of_the_board) for fault in _looked(tx, look)]
 
 
@@ -289,6 +291,21 @@ def _holds(tx: Tx) -> Iterator[Broken]:
     while page := holds.after(tx, last, PAGE):
         yield from (Broken(f"the hold {row.hold.id} was altered") for row in page if not row.sound)
         last = page[-1].hold.id
+
+
+def _hooks(tx: Tx) -> Iterator[Broken]:
+    last = ""
+    while page := hooks.after(tx, last, PAGE):
+        yield from (Broken(f"the hook {row.hook.id} was altered") for row in page if not row.sound)
+        last = page[-1].hook.id
+
+
+def _messages(tx: Tx) -> Iterator[Broken]:
+    last = 0
+    while page := outbox.after(tx, last, PAGE):
+        yield from (Broken(f"a message about version {row.message.version} was altered", row.message.task) for row in page if not row.sound)
+        last = page[-1].key
+    yield from (Broken(fault) for fault in outbox.unpaired(tx))
 
 
 def _schedules(tx: Tx) -> Iterator[Broken]:

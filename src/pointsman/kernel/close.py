@@ -159,6 +159,7 @@ class _Closing:
             when=tuple(self.guard(name, guard) for guard in item.when),
             tool=item.tool,
             limits=tuple(found for limit in item.limits if (found := self.limit(name, limit))),
+            tells=item.tells,
             line=self.at(name),
         )
 

@@ -118,7 +118,8 @@ class Limit:
 
 @dataclass(frozen=True)
 class Event:
-    """A named request to move a task. `moves` are (source, target) pairs, at most one per source."""
+    """A named request to move a task. `moves` are (source, target) pairs, at most one per source. `tells` are words
+    that go to the outside when it is taken."""
 
     name: str
     moves: tuple[tuple[str, str], ...]
@@ -130,6 +131,7 @@ class Event:
     when: tuple[Function, ...] = ()
     tool: str | None = None
     limits: tuple[Limit, ...] = ()
+    tells: str | None = None
     line: int = 0
 
     @cached_property
@@ -277,6 +279,11 @@ class Definition:
         return tuple(f.name for f in self.fields if f.kind == "content")
 
     @cached_property
+    def judged(self) -> frozenset[str]:
+        """States in which somebody has to decide."""
+        return frozenset(source for event in self.events if event.decides for source in event.sources)
+
+    @cached_property
     def limits(self) -> tuple[Limit, ...]:
         """Every limit of its events."""
         return tuple(dict.fromkeys(limit for event in self.events for limit in event.limits))
@@ -305,7 +312,7 @@ def export(definition: Definition) -> dict[str, Json]:
         "doc": definition.doc,
         "fields": [_plain(item) for item in definition.fields],
         "states": [_plain(item) for item in definition.states],
-        "events": [_exported(item, "limits") for item in definition.events],
+        "events": [_exported(item, "limits", "tells") for item in definition.events],
         "checks": [_exported(item, "judge") for item in definition.checks],
         "computed": [_plain(item) for item in definition.computed],
         "proves": [_plain(item) for item in definition.proves],
@@ -347,10 +354,10 @@ def _plain(item: Any) -> Any:
     return item
 
 
-def _exported(item: Check | Event, later: str) -> dict[str, Json]:
+def _exported(item: Check | Event, *later: str) -> dict[str, Json]:
     """A member that came later stands in the form only where it says something: other forms, and their digests, are what
     they were before it."""
-    return {name: value for name, value in _plain(item).items() if name != later or value}
+    return {name: value for name, value in _plain(item).items() if name not in later or value}
 
 
 def _event(item: Mapping[str, Any]) -> Event:
@@ -365,6 +372,7 @@ def _event(item: Mapping[str, Any]) -> Event:
         when=tuple(Function(**guard) for guard in item["when"]),
         tool=item["tool"],
         limits=tuple(Limit(**limit) for limit in item.get("limits", ())),
+        tells=item.get("tells"),
     )
 
 

@@ -57,6 +57,7 @@ SERVER_TOOLS = frozenset(
     ]
 )
 
+LONGEST_WORDS = 200
 MOST = 10**12
 """The largest limit: its millionths fit 64 bits with room."""
 
@@ -236,6 +237,8 @@ def _event(definition: Definition, item: Event) -> Iterator[Fault]:
         yield _at(item, "unused_otherwise", "`otherwise` is taken when a required check fails, and none is required")
     if any(guard.version < 1 for guard in item.when):
         yield _at(item, "bad_version", "the version of a function is a whole number from 1")
+    if item.tells is not None and not (0 < len(item.tells.strip()) <= LONGEST_WORDS and item.tells.isprintable()):
+        yield _at(item, "bad_words", f"`tells` is one line of 1 to {LONGEST_WORDS} characters")
     yield from (_at(item, code, message) for limit in item.limits for code, message in _limit(definition, item, limit))
     yield from _rule(definition, item)
 

@@ -307,7 +307,8 @@ class Event:
 
     `by` says who may propose it, `sets` names the fields its arguments set, `requires` the checks that must pass on the
     proposed content, `otherwise` the state taken, draft and evidence kept, when one fails. An event that `acquires` makes
-    the proposer the owner. `when` are guards, `limits` are shared with all other tasks. `tool` names it for agents."""
+    the proposer the owner. `when` are guards, `limits` are shared with all other tasks. `tool` names it for agents.
+    `tells` are words for whoever listens outside: hooks hear of `event:NAME`."""
 
     def __init__(
         self,
@@ -320,6 +321,7 @@ class Event:
         when: Guards | tuple[Guards, ...] = (),
         tool: str | None = None,
         limits: Limit | tuple[Limit, ...] = (),
+        tells: str | None = None,
     ):
         for move in moves:
             if not isinstance(move, Moves):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -329,6 +331,7 @@ class Event:
         self.requires: tuple[Checks, ...] = _several(requires)
         self.when: tuple[Guards, ...] = _several(when)
         self.limits: tuple[Limit, ...] = _several(limits)
+        self.tells = tells
 
 
 def _several(items: Any) -> tuple[Any, ...]:

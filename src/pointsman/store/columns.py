@@ -3,11 +3,10 @@
 `covered`: hashed, so altering it is found. `derived`: recomputable from covered columns, so altering it is found by
 recomputing. `volatile`: neither; nothing that matters may rest on it.
 
-A row that history implies is missed when it is gone: entries, payloads, tasks, requests, snapshots, feed rows, machines.
-A dropped judgement, proposal, hold, schedule or checkpoint is not found, nor a request that what was there already answered: history does
-not say that it was there. A use of a limit follows
-from the entry that it names, and goes when its window or its owner has gone; one that went too early is not found. What pruning
-removed is not missed: `prunings` and `pruned` say what that was.
+A row that history implies is missed when it is gone: entries, payloads, tasks, requests, snapshots, feed rows, machines. A dropped
+judgement, proposal, hold, hook, schedule or checkpoint is not found, nor a request that what was there already answered: history does not
+say that it was there. A use of a limit follows from the entry that it names, and goes when its window or its owner has gone; one that
+went too early is not found. What pruning removed is not missed: `prunings` and `pruned` say what that was.
 
 A copy of a database walks `COLUMNS` too, in this order, which is that of the foreign keys, and each table by its key in
 `KEYS`.
@@ -59,6 +58,11 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         derived="read_until",
         volatile="next_at",
     ),
+    "hooks": _columns(
+        covered="id kind url topics machine link private secrets made_by made_at disabled_at removed_by removed_at hash",
+    ),
+    "messages": _columns(covered="id topic task version body at hash", derived="hook", volatile="key"),
+    "message_lanes": _columns(derived="hook task", volatile="next_at tries claim parked_at error"),
     "schedules": _columns(covered="machine name spec next_at hash"),
     "lanes": _columns(derived="key digest text"),
     "limit_uses": _columns(derived="task version name subject amount at ends"),
@@ -85,6 +89,9 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "dependencies": ("dependent", "upstream"),
     "settling": ("task",),
     "holds": ("id",),
+    "hooks": ("id",),
+    "messages": ("key",),
+    "message_lanes": ("hook", "task"),
     "schedules": ("machine", "name"),
     "lanes": ("key",),
     "limit_uses": ("task", "version", "name"),

@@ -19,6 +19,10 @@ FEED: Topic = "feed"
 """Something was committed, whatever it was."""
 
 
+OUTBOX: Topic = "outbox"
+"""A message may be there to be sent."""
+
+
 def of_queue(machine: str) -> Topic:
     """Something of this machine may be there to be taken."""
     return f"queue {machine}"

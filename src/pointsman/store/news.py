@@ -2,7 +2,7 @@
 
 from pointsman.kernel.task import Task
 from pointsman.store.database import Row, Topic, Tx
-from pointsman.store.hints import FEED, of_queue, of_task
+from pointsman.store.hints import FEED, OUTBOX, of_queue, of_task
 
 MOST = 1_000
 """More entries than these are not read one by one: then everybody is told."""
@@ -19,6 +19,7 @@ def since(tx: Tx, last: int | None) -> tuple[int, set[Topic] | None]:
     if last is None or len(rows) == MOST:
         return tx("last_entry")[0], None
     told = {topic for _, task, machine, opens in rows for topic in _topics(task, machine, opens=bool(opens))}
+    told.update([OUTBOX] if rows else [])  # an entry does not say whether it tells the outside anything
     return (rows[-1][0] if rows else last), told
 
 

@@ -108,6 +108,9 @@ UNION ALL SELECT 'feed' AS name, count(length(CAST(t AS text))) AS rows FROM fee
 UNION ALL SELECT 'snapshots' AS name, count(length(CAST(t AS text))) AS rows FROM snapshots AS t
 UNION ALL SELECT 'proposals' AS name, count(length(CAST(t AS text))) AS rows FROM proposals AS t
 UNION ALL SELECT 'holds' AS name, count(length(CAST(t AS text))) AS rows FROM holds AS t
+UNION ALL SELECT 'hooks' AS name, count(length(CAST(t AS text))) AS rows FROM hooks AS t
+UNION ALL SELECT 'messages' AS name, count(length(CAST(t AS text))) AS rows FROM messages AS t
+UNION ALL SELECT 'message_lanes' AS name, count(length(CAST(t AS text))) AS rows FROM message_lanes AS t
 UNION ALL SELECT 'schedules' AS name, count(length(CAST(t AS text))) AS rows FROM schedules AS t
 UNION ALL SELECT 'refusals' AS name, count(length(CAST(t AS text))) AS rows FROM refusals AS t
 UNION ALL SELECT 'operations' AS name, count(length(CAST(t AS text))) AS rows FROM operations AS t
