@@ -32,6 +32,11 @@ READ_WHOLE = {
     "stranded": "audits all that is open",
     "untold_ends": "audits all that waits",
     "waits": "audits all that waits",
+    "hooks_in_use": "a handful",
+    "open_lanes": "a handful of hooks",
+    "add_messages": "a handful of hooks",
+    "messages_waiting": "counts all that wait to be sent",
+    "unpaired_message_lanes": "verifies all",
 }
 ENDS = {"feed_head": 1, "latest_refusals": 1, "feed_waits": 1, "unnumbered": 1}
 """Statements that walk a table from its end and stop at their limit."""
