@@ -13,12 +13,12 @@ from pointsman.kernel.operation import Operation, Planned
 from pointsman.kernel.task import Task
 from pointsman.store.checkpoints import Checkpoint
 from pointsman.types import Instant, Json
-from pointsman.worker.effects import Effects
 from pointsman.worker.outcomes import Defer, Done
 from pointsman.worker.owned import Call, answer
+from pointsman.worker.undoing import Undoing
 
 
-class Acting(Effects):
+class Acting(Undoing):
     """What a handler can do with its task, in either colour."""
 
     @verb
