@@ -289,7 +289,8 @@ def test_the_owner_or_an_operator_cancels(pm: Pointsman, clock: FakeClock) -> No
     clock.advance(seconds(1))
     report = pm.cancel(task.id, by=mine, reason="not wanted", epoch=task.epoch, idempotency_key="k")
     assert (report.task.state, report.task.lease, report.task.attempts.lost) == ("dropped", None, 0)
-    assert (report.happened, report.in_doubt, report.undoable, report.not_undoable) == ((), (), (), ())
+    done = report.report
+    assert ([*done.happened], [*done.in_doubt], [*done.undoable], [*done.not_undoable]) == ([], [], [], [])
     assert pm.cancel(task.id, by=mine, reason="not wanted", epoch=task.epoch, idempotency_key="k").task.replayed
     entry = pm.history(task.id)[-1]
     assert (entry.kind, entry.by, entry.reason) == ("cancel", OWNER, "not wanted")

@@ -91,6 +91,7 @@ def test_over_python(replaced: Replaced) -> None:
         "create": [{**below, "machine": "jobs", "fields": {}}],
         "begin": [{**named, "name": name, "kind": "keyed"} for name in ("load", "more")],
         "finish": [{"operation": replaced.operation, "status": status} for status in OUTCOMES],
+        "remember": [{**named, "name": name, "result": 1} for name in ("load", "more")],
         "checkpoint": [{**named, "data": 1}],
         "create_batch": [{**below, "tasks": [{"machine": "jobs", "fields": {}}], **join} for join in ({}, {"join": "all"})],
     }

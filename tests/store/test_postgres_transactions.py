@@ -226,6 +226,7 @@ def test_what_locks_is_marked_once_for_both_databases() -> None:
     locking = {name for name, spelled in for_writing(loaded, ASKED).items() if b"FOR NO KEY UPDATE" in spelled.sql}
     assert locking == {
         *("find_task", "find_tasks", "find_hold", "find_schedule", "uses_ended", "due_dependents", "open_children"),
+        *("find_hook", "message_lanes_due", "lock_message_lane"),
         *(f"{name}{end}" for name in ("wake", "next_in_lane") for end in ("", "_at_last")),
     }
     assert not any(b"FOR NO KEY UPDATE" in spelled.sql for spelled in for_reading(loaded).values())
