@@ -143,8 +143,13 @@ def at_a_point(lab: Lab, case: Case, effect: str) -> list[str]:
     with lab.working("ledger", tag):
         until(lambda: lab.is_over(task.id), f"the refund that was killed at {name} is over")
     (kept,) = [item.operation for item in lab.pm.operations(task.id) if item.operation.name == effect]
-    seen = (kept.attempt, kept.settled_by == PERSON.name)
+    seen = (kept.attempt, was_asked(lab, task.id))
     return [] if seen == (case.attempts, case.asked) else [f"{name}: {seen} where {(case.attempts, case.asked)} was to come"]
+
+
+def was_asked(lab: Lab, task: str) -> bool:
+    """Whether the person had to say what happened."""
+    return any(entry.kind == "settle" and entry.by == PERSON.name for entry in lab.pm.history(task))
 
 
 def cancelled_after_a_mail(lab: Lab) -> dict[str, Any]:
@@ -217,7 +222,7 @@ def facts(lab: Lab) -> list[tuple[str, int, int, int, int]]:
             item = shown.operation
             found.update([(item.name, "all")])
             found.update([(item.name, "again")] if item.attempt > 1 else [])
-            found.update([(item.name, "asked")] if item.settled_by == PERSON.name else [])
+            found.update([(item.name, "asked")] if item.kind == "ask" and was_asked(lab, task.id) else [])
     return [(name, found[name, "all"], doubted[name], found[name, "again"], found[name, "asked"]) for name in EFFECTS]
 
 
