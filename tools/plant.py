@@ -72,7 +72,10 @@ def planted(plant: Plant) -> Outcome:
             return Outcome(plant.name, False, fault)
         if fault := broken(tree):
             return Outcome(plant.name, False, f"the plant breaks the program outright: {fault}")
-        done = pytest(tree, plant.tests)
+        try:
+            done = pytest(tree, plant.tests)
+        except subprocess.TimeoutExpired:
+            return Outcome(plant.name, False, f"its tests did not end within {LIMIT_S} s: they are to fail, not to wait")
     return Outcome(plant.name, done.returncode == RED, first_red(done))
 
 

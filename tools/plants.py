@@ -95,7 +95,12 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "a time that is older than the wait for a row",
         ("tests/store/test_postgres_transactions.py",),
-        (("        if found.waits:\n            self._now, self._time = None, []\n", ""),),
+        (("            self._now, self._time = None, []\n", ""),),
+    ),
+    Plant(
+        "what was read ahead is believed after a wait",
+        ("tests/store/test_postgres_journeys.py",),
+        (("            self._read.clear()\n", ""),),
     ),
     Plant(
         "a limit that forgets what was used",

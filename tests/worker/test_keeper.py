@@ -116,6 +116,7 @@ def test_when_the_store_does_not_answer_the_lease_is_given_up_before_it_ends(wor
     while not world.told:
         world.pass_time(0.1)
         until = world.clock()
+        assert until < ends, "nothing is told, and the lease has ended"
     world.store.silent = False
     assert ends - 1 < until < ends
     assert (world.codes, world.told[0].task) == (["lease_lost"], task.id)
