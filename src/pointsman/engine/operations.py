@@ -7,6 +7,7 @@ from pointsman.engine.decision import Deciding, find
 from pointsman.engine.past import at_version
 from pointsman.engine.registry import Registry
 from pointsman.errors import Refusal, Refused, invalid
+from pointsman.kernel import beginning, outcome
 from pointsman.kernel import operation as kernel
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.case import Proposal
@@ -51,7 +52,7 @@ def begin(deciding: Deciding, task_id: str, intent: Intent, claim: Proposal, tx:
     before = None if known is None else known.operation
     others = operations.of_effect(tx, found.key, intent.effect) if known is None and intent.effect else []
     new_id = uuid7(tx.now, deciding.chance(74))
-    step = _allowed(kernel.begin(machine, found.task, before, others, intent, claim, tx.now, new_id))
+    step = _allowed(beginning.begin(machine, found.task, before, others, intent, claim, tx.now, new_id))
     _record(deciding, tx, machine, found, known, step)
     return _shown(step, known=before is not None and before.status != "not_done")
 
@@ -65,7 +66,7 @@ def remember(deciding: Deciding, task_id: str, intent: Intent, result: Json, cla
     known = operations.find(tx, task_id, intent.name)
     before = None if known is None else known.operation
     new_id = uuid7(tx.now, deciding.chance(74))
-    step = _allowed(kernel.remember(machine, found.task, before, intent, result, claim, tx.now, new_id))
+    step = _allowed(beginning.remember(machine, found.task, before, intent, result, claim, tx.now, new_id))
     _record(deciding, tx, machine, found, known, step)
     return _shown(step, known=step.accept is None)
 
@@ -76,7 +77,7 @@ def settle(deciding: Deciding, operation: str, said: Said, claim: Proposal, tx: 
     if first := _answered(deciding, tx, look):
         return first
     kept = by_id(tx, operation)
-    step = _allowed(kernel.settle(machine, found.task, kept.operation, said, claim, tx.now))
+    step = _allowed(outcome.settle(machine, found.task, kept.operation, said, claim, tx.now))
     _record(deciding, tx, machine, found, kept, step)
     return _shown(step, known=step.accept is None)
 
