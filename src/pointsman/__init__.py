@@ -7,22 +7,8 @@ from pointsman.errors import DefinitionError, Refused, StoreError
 from pointsman.kernel.annotations import NonBlank
 from pointsman.kernel.authoring import Machine
 from pointsman.kernel.definition import Retry
-from pointsman.kernel.marks import (
-    Effect,
-    Event,
-    Limit,
-    Schedule,
-    State,
-    always,
-    check,
-    computed,
-    field,
-    guard,
-    judge,
-    note,
-    optional,
-    result,
-)
+from pointsman.kernel.functions import check, computed, guard, judge
+from pointsman.kernel.marks import Effect, Event, Limit, Schedule, State, always, field, note, optional, result
 from pointsman.kernel.rules import Principal, contributor, owner, person, role
 from pointsman.kernel.task import Task
 from pointsman.kernel.verdict import Verdict

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pointsman.engine.chance import wall_clock
+from pointsman.errors import Refused
 from pointsman.kernel import ingest
-from pointsman.kernel.signature import fits
+from pointsman.kernel.signature import fits, key
 from pointsman.types import SECOND, Duration, Instant, minutes
 
 TOLERANCE: Duration = minutes(5)
@@ -36,19 +37,36 @@ def opened(
     tolerance: Duration = TOLERANCE,
 ) -> dict[str, Any] | None:
     """The message: its id, type, timestamp and data; None when it was seen before. NotGenuine when it cannot be believed. While
-    a secret is being rotated, name the old one and the new one."""
+    a secret is being rotated, name the old one and the new one. ValueError when a secret is none, such as an empty one."""
+    wanted = [secrets] if isinstance(secrets, str) else list(secrets)
+    for secret in wanted:
+        key(secret)
     given = {name.lower(): value for name, value in headers.items()}
-    message, at = given.get("webhook-id", ""), _timestamp(given.get("webhook-timestamp", ""))
+    message, signature = _text(given, "webhook-id"), _text(given, "webhook-signature")
+    at = _timestamp(_text(given, "webhook-timestamp"))
     if abs((wall_clock() if now is None else now) - at * SECOND) > tolerance:
         raise NotGenuine("its time is too far from ours")
-    wanted = [secrets] if isinstance(secrets, str) else list(secrets)
-    if not message or not fits(given.get("webhook-signature", ""), wanted, message, at, body):
+    if not message or not fits(signature, wanted, message, at, body):
         raise NotGenuine("its signature does not fit")
-    if seen is not None and seen(message):
-        return None
-    read = ingest.parse(body)
-    assert isinstance(read, dict), "whoever signs it sends an object"
-    return {"id": message, **read}
+    read = _read(body)
+    return None if seen is not None and seen(message) else {**read, "id": message}
+
+
+def _text(given: Mapping[str, object], name: str) -> str:
+    value = given.get(name)
+    if not isinstance(value, str) or not value.isascii():
+        raise NotGenuine(f"it has no {name} that can be read")
+    return value
+
+
+def _read(body: bytes) -> dict[str, Any]:
+    try:
+        read = ingest.parse(body)
+    except Refused as no:
+        raise NotGenuine("its body is no message") from no
+    if not isinstance(read, dict):
+        raise NotGenuine("its body is no message")
+    return read
 
 
 def _timestamp(text: str) -> int:

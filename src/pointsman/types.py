@@ -52,8 +52,7 @@ def instant(text: str) -> Instant:
 
 def task_id(value: str | UUID) -> str:
     """The one spelling of an id: lower case with hyphens. Any other text is a ValueError."""
-    text = str(value)
-    if not _UUID.fullmatch(text):
+    if not isinstance(value, str | UUID) or not _UUID.fullmatch(text := str(value)):  # pyright: ignore[reportUnnecessaryIsInstance] - any caller
         raise ValueError("not a UUID of the form 01234567-89ab-7def-8123-456789abcdef")
     return text.lower()
 

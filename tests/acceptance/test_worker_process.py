@@ -61,7 +61,9 @@ def test_a_handler_that_raises_costs_an_attempt_and_not_the_worker(jobs: Board) 
     status, out, err = ended(process)
     assert status == 0
     assert "ValueError: as told" in err
-    assert out.splitlines()[1:] == [f"{one} failed, it is doing: the handler raised ValueError: as told", f"{two} done, it is done"]
+    told = out.splitlines()[1:]
+    assert told[0] == f"{one} failed, it is doing: the handler raised ValueError: as told"
+    assert set(told[1:]) - {f"{one} done, it is done"} == {f"{two} done, it is done"}  # the first may have had its next attempt
 
 
 def test_on_a_terminal_it_shows_what_is_in_work(jobs: Board) -> None:

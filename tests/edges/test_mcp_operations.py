@@ -103,7 +103,7 @@ def test_whoever_takes_over_is_told_what_is_in_doubt(pm: Pointsman, clock: FakeC
     facts = second("resume_task", task_id=task.id)
     assert facts["untrusted"] == ["operations", "checkpoint", "notes"]
     assert [(item["name"], item["status"]) for item in facts["operations"]["in_doubt"]] == [("refund", "in_doubt")]
-    assert [item["name"] for item in facts["operations"]["pending"]] == ["take_back", "mail", "archive"]
+    assert [item["name"] for item in facts["operations"]["pending"]] == ["mail", "archive"]
     assert (facts["checkpoint"]["data"], facts["checkpoint"]["number"], facts["epoch"]) == ({"at": "paying"}, 1, later.epoch)
     theirs = {"task_id": task.id, "epoch": later.epoch}
     assert second("begin_operation", **theirs, name="refund", effect="refund")["status"] == "in_doubt"
@@ -130,14 +130,26 @@ def test_a_replaced_connection_writes_nothing(pm: Pointsman, clock: FakeClock) -
     assert pm.get(task.id) == later
 
 
+def test_an_outcome_is_that_of_the_task_that_is_named(pm: Pointsman) -> None:
+    """Its epoch is the other task's: it would say nothing about whoever owns this one."""
+    call = calling(pm)
+    one, other = approved(pm, call), approved(pm, call)
+    begun = call("begin_operation", task_id=one.id, epoch=one.epoch, name="load", kind="keyed")
+    no = call("finish_operation", task_id=other.id, epoch=other.epoch, operation_id=begun["id"], status="succeeded")
+    assert (no["code"], pm.operations(one.id)[0].standing) == ("unknown_operation", "started")
+    again = call("begin_operation", task_id=one.id, epoch=one.epoch, name="load", kind="keyed")
+    assert (again["status"], again["known"], again["replayed"]) == ("started", True, False)
+
+
 def test_a_call_with_its_key_is_done_once(pm: Pointsman) -> None:
     call = calling(pm)
     task = approved(pm, call)
     mine = {"task_id": task.id, "epoch": task.epoch, "idempotency_key": "k"}
     first, again = (call("begin_operation", **mine, name="load", kind="keyed") for _ in range(2))
-    assert first == again
+    assert (first["known"], first["replayed"], again) == (False, False, first | {"replayed": True})
     end = {"task_id": task.id, "epoch": task.epoch, "operation_id": first["id"], "status": "not_done", "idempotency_key": "e"}
-    assert call("finish_operation", **end) == call("finish_operation", **end)
+    first, again = (call("finish_operation", **end) for _ in range(2))
+    assert again == first | {"replayed": True}
     assert pm.get(task.id).version == task.version + 2
 
 

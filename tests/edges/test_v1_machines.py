@@ -11,8 +11,8 @@ from edges.v1_world import GOOD, Board, board, refused
 from pointsman import Event, Machine, State, Tasks, optional
 from pointsman.http.v1.describe import EVENTS
 from pointsman.kernel import schema
-from pointsman.kernel.definition import export
 from pointsman.kernel.draw import mermaid
+from pointsman.kernel.exported import export
 
 
 class Address(BaseModel):

@@ -254,7 +254,6 @@ def test_a_checkpoint_is_numbered_and_whoever_resumes_gets_it(at: Board, task: J
     assert [(item["id"], item["result"]) for item in told["operations"]["finished"]] == [(load["id"], 7)]
     assert [(item["id"], item["status"]) for item in told["operations"]["in_doubt"]] == [(refund["id"], "started")]
     assert [(item["name"], item["kind"], item["why"], item["id"]) for item in told["operations"]["pending"]] == [
-        ("take_back", "ask", "declared", None),
         ("mail", "ask", "declared", None),
         ("archive", "keyed", "planned", None),
         ("tidy", None, "planned", None),

@@ -27,7 +27,8 @@ from pointsman import (
 )
 from pointsman.engine.queries import Entry
 from pointsman.engine.timers import BATCH, Deadlines
-from pointsman.kernel.marks import computed, optional
+from pointsman.kernel.functions import computed
+from pointsman.kernel.marks import optional
 from pointsman.testing import FakeClock
 from pointsman.types import iso
 

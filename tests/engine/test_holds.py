@@ -10,6 +10,7 @@ import pytest
 
 from pointsman import Event, Machine, Pointsman, Principal, Refused, State, Task, hours, minutes, owner, seconds
 from pointsman.engine import backlogs
+from pointsman.engine.claim import REFUSED_AT_ONCE
 from pointsman.errors import StoreError
 from pointsman.kernel.hold import Hold
 from pointsman.store import holds, tasks
@@ -18,6 +19,10 @@ from pointsman.testing import FakeClock
 from pointsman.types import SECOND, iso
 
 OPERATOR = Principal("olga", kind="person", roles=frozenset({"operator"}))
+
+
+def is_open(task: Task) -> bool:
+    return bool(task.fields["open"])
 
 
 class Job(Machine, name="job"):
@@ -38,6 +43,15 @@ class Other(Machine, name="other"):
     drop = Event((open | work) >> failed)
 
 
+class Doors(Machine, name="doors"):
+    open: bool = True
+    waiting = State(initial=True)
+    work = State(lease=minutes(1))
+    failed = State(final=True, outcome="failed")
+    take = Event(waiting >> work, acquires=True, when=is_open)
+    drop = Event((waiting | work) >> failed)
+
+
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
@@ -45,7 +59,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def pm(url: str, clock: FakeClock) -> Iterator[Pointsman]:
-    with Pointsman(url, [Job, Other], clock=clock) as opened:
+    with Pointsman(url, [Job, Other, Doors], clock=clock) as opened:
         yield opened
         assert opened.verify().ok
 
@@ -297,6 +311,24 @@ def test_a_backlog_is_let_go_one_by_one(pm: Pointsman, clock: FakeClock) -> None
 def _claimed(pm: Pointsman) -> str | None:
     task = pm.claim("job", by="w")
     return None if task is None else task.id
+
+
+def test_a_look_that_goes_on_behind_a_backlog_does_not_overtake_it(pm: Pointsman, clock: FakeClock) -> None:
+    """It goes on behind all those it was refused, here one more than it looks at together; the backlog began before them."""
+    waiting = [made(pm, machine="doors") for _ in range(2)]
+    hold = held(pm, {"machine": "doors"}, release_per_s=1)
+    clock.advance(1)
+    pm.lift(hold.id, by=OPERATOR)
+    clock.advance(1)
+    pm.create_batch([{"fields": {"open": False}, "needs": ["gpu"]}] * (REFUSED_AT_ONCE + 1), by="ann", machine="doors")
+    made(pm, machine="doors")
+    assert (first := pm.claim("doors", by="w")) is not None
+    assert first.id == waiting[0].id
+    with pytest.raises(Refused, match="guard_failed"):
+        pm.claim("doors", by="w", capabilities=["gpu"])
+    clock.advance(seconds(1))
+    assert (second := pm.claim("doors", by="w", capabilities=["gpu"])) is not None
+    assert second.id == waiting[1].id
 
 
 def test_what_came_from_a_backlog_goes_on_at_once(pm: Pointsman, clock: FakeClock) -> None:

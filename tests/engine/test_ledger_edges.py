@@ -24,6 +24,7 @@ from pointsman import (
 )
 from pointsman.engine.operations import Shown
 from pointsman.errors import StoreError
+from pointsman.kernel.operation import Operation
 from pointsman.testing import FakeClock
 from pointsman.types import seconds
 
@@ -262,6 +263,40 @@ def test_what_was_undone_is_no_longer_to_be_undone(pm: Pointsman, task: Task) ->
     assert (report.undoable, report.not_undoable) == ([], [])
 
 
+def done(pm: Pointsman, task: Task, name: str, **how: Any) -> Operation:
+    operation = begin(pm, task, name, **how).operation
+    return pm.finish(operation.id, "succeeded", by=task.owner or "", epoch=task.epoch).operation
+
+
+def test_only_what_was_done_is_undone_and_as_it_is_declared(pm: Pointsman, task: Task) -> None:
+    paid, noted = done(pm, task, "pay", effect="pay"), done(pm, task, "note", kind="keyed")
+    open_ = begin(pm, task, "open", "keyed").operation
+    other = taken(pm, pm.create("payouts", {"amount": 5}, by="ann").id, "worker-1")
+    elsewhere = done(pm, other, "note", kind="keyed")
+    for how, why in (
+        ({"effect": "pay", "compensates": paid.id}, "is an effect that take_back undoes"),
+        ({"kind": "keyed", "compensates": paid.id}, "is an effect that take_back undoes"),
+        ({"effect": "take_back", "compensates": noted.id}, "is no effect, and take_back is one"),
+        ({"kind": "keyed", "compensates": open_.id}, "is no operation of this task that has succeeded"),
+        ({"kind": "keyed", "compensates": elsewhere.id}, "is no operation of this task that has succeeded"),
+    ):
+        no = refused(begin, pm, task, "back", **how)
+        assert (no.code, no.failed) == ("invalid", [{"path": "compensates", "message": why}])
+    back = done(pm, task, "back", kind="keyed", compensates=noted.id)
+    again = refused(begin, pm, task, "back again", "keyed", compensates=back.id)
+    assert again.failed == [{"path": "compensates", "message": "undoes another one itself"}]
+
+
+def test_an_effect_is_undone_once_whatever_that_is_called(pm: Pointsman, task: Task) -> None:
+    paid = done(pm, task, "pay", effect="pay")
+    back = begin(pm, task, "back", effect="take_back", compensates=paid.id).operation
+    no = refused(begin, pm, task, "back again", effect="take_back", compensates=paid.id)
+    assert (no.code, no.refusal.extra["operation"]) == ("idempotency_conflict", back.id)
+    assert refused(begin, pm, task, "by itself", effect="take_back").code == "idempotency_conflict"
+    pm.finish(back.id, "failed", "no such account", by="worker-1", epoch=task.epoch)
+    assert begin(pm, task, "back again", effect="take_back", compensates=paid.id).standing == "started"
+
+
 # ── what is over ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -271,6 +306,33 @@ def test_a_cancelled_task_still_learns_what_came_of_it(pm: Pointsman, task: Task
     assert [item.id for item in report.in_doubt] == [paid.id]
     facts = pm.resume(task.id)
     assert (facts.pending, [item.id for item, _ in facts.in_doubt]) == ([], [paid.id])
+
+
+def test_a_person_says_of_any_kind_what_came_of_it_once_its_task_is_over(pm: Pointsman, clock: FakeClock, task: Task) -> None:
+    paid = begin(pm, task, "pay", effect="pay").operation
+    pm.cancel(task.id, by="olga", reason="wrong account")
+    assert refused(pm.finish, paid.id, "succeeded", by="gus", epoch=task.epoch).code == "not_owner"
+    assert pm.finish(paid.id, "succeeded", 7, by=OPERATOR).standing == "succeeded"
+    assert pm.operations(task.id)[0].operation.result == 7
+
+
+def test_what_may_still_arrive_has_not_failed_yet(pm: Pointsman, clock: FakeClock, task: Task) -> None:
+    paid = begin(pm, task, "pay", "lookup", settle_s=3_600).operation
+    later = replaced(pm, clock, task, "worker-2")
+    begin(pm, later, "pay", "lookup")
+    now = {"by": "worker-2", "epoch": later.epoch}
+    for status in ("failed", "not_done"):
+        assert refused(pm.finish, paid.id, status, **now).code == "operation_in_doubt"
+    clock.advance(pm.operations(task.id)[0].operation.settles_at - clock())
+    assert pm.finish(paid.id, "failed", **now).standing == "failed"
+
+
+def test_an_outcome_is_that_of_the_task_that_is_named(pm: Pointsman, task: Task) -> None:
+    other = taken(pm, pm.create("payouts", {"amount": 5}, by="ann").id, "worker-1")
+    operation = begin(pm, task, "load", "keyed").operation
+    no = refused(pm.finish, operation.id, "succeeded", by="worker-1", task=other.id, epoch=other.epoch)
+    assert (no.code, pm.operations(task.id)[0].standing) == ("unknown_operation", "started")
+    assert pm.finish(operation.id, "succeeded", by="worker-1", task=task.id, epoch=task.epoch).standing == "succeeded"
 
 
 def test_what_is_in_doubt_is_not_pruned_and_what_is_pruned_is_vouched_for(pm: Pointsman, clock: FakeClock, task: Task) -> None:

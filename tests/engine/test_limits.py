@@ -11,7 +11,7 @@ from databases import PostgresServer
 from pausing import Pausing
 from pointsman import DefinitionError, Event, Limit, Machine, Pointsman, Refused, State, Task, field, minutes, owner, seconds
 from pointsman.engine import duties
-from pointsman.kernel.definition import export, restore
+from pointsman.kernel.exported import export, restore
 from pointsman.store import limits
 from pointsman.testing import FakeClock
 

@@ -10,7 +10,7 @@ from pointsman import Event, Machine, Pointsman, Principal, Refused, Retry, Stat
 from pointsman.engine.hooking import MOST_SECRETS
 from pointsman.engine.relaying import TAKEN, Inline, Relay
 from pointsman.engine.timers import Deadlines
-from pointsman.kernel.definition import export, restore
+from pointsman.kernel.exported import export, restore
 from pointsman.kernel.hook import Hook
 from pointsman.kernel.marks import optional
 from pointsman.kernel.message import TOPICS, Message
@@ -205,6 +205,18 @@ def test_hooks_are_for_operators(pm: Pointsman) -> None:
     assert refused(pm.redrive, hook, by="anonymous").code == "invalid"
 
 
+def test_whoever_changes_hooks_waits_for_whoever_is_deciding(url: str, clock: FakeClock) -> None:
+    """On a store with row locks the other order, a lane or a hook first, could be that of two who wait for each other."""
+    ran: list[str] = []
+    with Pointsman(url, [Letters], clock=clock, probe=ran.append) as pm:
+        hook = pm.add_hook("https://example.org/", "webhook", ["parked"], by="olga").hook.id
+        for verb in (pm.redrive, pm.remove_hook):
+            ran.clear()
+            verb(hook, by="olga")
+            asked = [name.removeprefix("before:") for name in ran if name.startswith("before:")]
+            assert asked[0] == "wait_for_writers"
+
+
 BAD = [
     ({"kind": "fax"}, "kind"),
     ({"on": []}, "on"),
@@ -212,6 +224,13 @@ BAD = [
     ({"on": ["event:fly"]}, "on"),
     ({"on": ["event:take"]}, "on"),
     ({"on": ["event:"]}, "on"),
+    ({"on": 5}, "on"),
+    ({"on": None}, "on"),
+    ({"on": "parked"}, "on"),
+    ({"on": [5]}, "on"),
+    ({"on": [["parked"]]}, "on"),
+    ({"on": ["parked"] * 101}, "on"),
+    ({"link": "http://a.org/|evil>"}, "link"),
     ({"url": "http://example.org/"}, "url"),
     ({"url": "https://127.0.0.1/"}, "url"),
     ({"link": "javascript:alert(1)"}, "link"),

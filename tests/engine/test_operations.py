@@ -15,6 +15,8 @@ from pointsman import (
     Refused,
     State,
     Task,
+    Verdict,
+    check,
     hours,
     minutes,
     note,
@@ -46,6 +48,25 @@ class Refunds(Machine, name="refunds"):
     mail = Effect("mail", during=paying, request="order", kind="ask")
 
 
+def is_good(text: str) -> Verdict:
+    return Verdict(text == "good", "compared")
+
+
+class Screens(Machine, name="screens"):
+    """What fails its check is filed away."""
+
+    text: str | None = None
+    open = State(initial=True)
+    work = State(lease=minutes(10))
+    review = State()
+    filed = State(final=True)
+    lost = State(final=True, outcome="failed")
+    good = check(is_good)
+    take = Event(open >> work, acquires=True)
+    submit = Event(work >> review, by=owner, sets="text", requires=good, otherwise=filed)
+    drop = Event((open | work | review) >> lost)
+
+
 OPERATOR = Principal("olga", kind="person")
 AGENT_OPERATOR = Principal("robot", kind="agent")
 
@@ -57,7 +78,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def pm(url: str, clock: FakeClock) -> Iterator[Pointsman]:
-    with Pointsman(url, [Refunds], clock=clock) as opened:
+    with Pointsman(url, [Refunds, Screens], clock=clock) as opened:
         yield opened
         assert opened.verify().ok
 
@@ -199,6 +220,19 @@ def test_a_task_is_not_completed_over_an_operation_that_is_not_finished(pm: Poin
     no = refused(pm.propose, task.id, "complete", {"receipt": "r"}, by="worker-2", epoch=later.epoch)
     assert no.failed[0]["status"] == "in_doubt"
     assert pm.propose(task.id, "drop", by="worker-2", epoch=later.epoch).state == "dropped", "it may be given up"
+
+
+def test_a_failed_check_does_not_complete_it_either(pm: Pointsman) -> None:
+    pm.create("screens", {}, by="ann")
+    task = pm.claim("screens", by="worker-1")
+    assert task is not None
+    begun = begin(pm, task, "load", "keyed")
+    no = refused(pm.propose, task.id, "submit", {"text": "bad"}, by="worker-1", epoch=task.epoch)
+    assert (no.code, no.failed[0]["operation"]) == ("operation_in_doubt", begun.operation.id)
+    assert pm.get(task.id).state == "work"
+    pm.finish(begun.operation.id, "succeeded", by="worker-1", epoch=task.epoch)
+    assert refused(pm.propose, task.id, "submit", {"text": "bad"}, by="worker-1", epoch=task.epoch).code == "evidence_failed"
+    assert pm.get(task.id).state == "filed"
 
 
 @pytest.mark.parametrize("kind", ["repeatable", "keyed"])
@@ -362,6 +396,8 @@ def test_a_wrong_intent_is_said_so_with_its_path(pm: Pointsman, task: Task, give
         ({"data": 1, "plan": [{"name": "a", "when": 1}]}, "plan[0].when"),
         ({"data": 1, "plan": [3]}, "plan[0]"),
         ({"data": 1, "plan": [{"name": "a"}] * 1001}, "plan"),
+        ({"data": 1, "plan": [{"name": "a"}, {"name": "a", "kind": "keyed"}]}, "plan"),
+        ({"data": 1, "plan": [{"name": "a", "\ud800" * 5_000: 1}]}, "plan[0].(key)"),
         ({"data": 1, "expect": -0.5}, "expect"),
     ],
 )

@@ -139,6 +139,9 @@ def test_a_state_that_no_version_has_is_said_so(pm: Pointsman) -> None:
         assert (refused.value.code, [fault["path"] for fault in refused.value.failed]) == ("invalid", ["states[1]", "states[3]"])
         with pytest.raises(Refused, match="wrong type"):
             claim([["waiting"]])
+        with pytest.raises(Refused) as none:
+            claim([])
+        assert (none.value.code, [fault["path"] for fault in none.value.failed]) == ("invalid", ["states"])
 
 
 def test_what_a_guard_keeps_back_is_passed_over(pm: Pointsman) -> None:

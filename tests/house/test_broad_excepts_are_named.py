@@ -14,7 +14,7 @@ ALLOWED = {
     "pointsman/engine/steps.py:drive": "whatever a step raises is thrown into the verb that waits for it",
     "pointsman/integrations/judge.py:Hearing.until_clear": "what a service sends may make the libraries that read it raise anything",
     "pointsman/engine/verify.py:_judged": "a tampered row may break anything that reads it, and is to be named",
-    "pointsman/engine/verify.py:_looked": "a tampered row may break anything that reads it, and is to be named",
+    "pointsman/engine/tables.py:_looked": "a tampered row may break anything that reads it, and is to be named",
     "pointsman/kernel/bound.py:Bound._computed": "an author's function may raise anything, and then the change is refused",
     "pointsman/kernel/bound.py:Bound.guard": "an author's guard may raise anything, and then it says no",
     "pointsman/kernel/bound.py:Bound.judge": "an author's check may raise anything, and then it did not pass",

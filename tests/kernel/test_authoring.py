@@ -14,8 +14,10 @@ from pydantic import BaseModel, Field
 
 from pointsman import Event, Machine, NonBlank, State, Tasks, Verdict, check, computed, contributor, note, optional, owner, result, role
 from pointsman.kernel import schema
-from pointsman.kernel.definition import Check, Function, Setting, export, restore
-from pointsman.kernel.marks import always, guard
+from pointsman.kernel.definition import Check, Function, Setting
+from pointsman.kernel.exported import export, restore
+from pointsman.kernel.functions import guard
+from pointsman.kernel.marks import always
 from pointsman.types import hours, minutes
 
 

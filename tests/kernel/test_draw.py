@@ -3,8 +3,8 @@
 import re
 
 from pointsman import Tasks
-from pointsman.kernel.definition import export, restore
 from pointsman.kernel.draw import mermaid
+from pointsman.kernel.exported import export, restore
 
 
 def test_every_move_start_and_end_is_drawn_once() -> None:

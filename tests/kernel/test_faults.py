@@ -27,7 +27,8 @@ from pointsman import (
 from pointsman.errors import Fault
 from pointsman.kernel.definition import Definition, Retry
 from pointsman.kernel.faults import faults
-from pointsman.kernel.marks import always, guard, judge
+from pointsman.kernel.functions import guard, judge
+from pointsman.kernel.marks import always
 from pointsman.types import hours, minutes
 
 
@@ -297,6 +298,39 @@ def final_waits():
 def bad_time():
     class M(Machine, name="m"):
         new = State(initial=True, deadline=0)  # here
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
+def bad_time_beyond_the_calendar():
+    class M(Machine, name="m"):
+        new = State(initial=True, deadline=2**62)  # here
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+
+
+def bad_time_of_an_effect_beyond_the_calendar():
+    class M(Machine, name="m"):
+        order: str
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        stop = Event(new >> end)
+        pay = Effect("pay", during=new, request="order", kind="lookup", settle=2**62)  # here
+
+
+def bad_time_of_a_check_beyond_the_calendar():
+    class M(Machine, name="m"):
+        text: str
+        new = State(initial=True)
+        end = State(final=True, outcome="failed")
+        good = check(long_enough, timeout=2**62)  # here
+        stop = Event(new >> end)
+
+
+def bad_retry_beyond_the_calendar():
+    class M(Machine, name="m"):  # here
+        retry = Retry(cap=2**62)
+        new = State(initial=True)
         end = State(final=True, outcome="failed")
         stop = Event(new >> end)
 

@@ -12,7 +12,8 @@ from pointsman.kernel import opinion
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.cautions import cautions
 from pointsman.kernel.chain import canonical, parse
-from pointsman.kernel.definition import Check, Function, Judge, export, restore
+from pointsman.kernel.definition import Check, Function, Judge
+from pointsman.kernel.exported import export, restore
 from pointsman.kernel.opinion import Prompt, cost, prompt, read, reference
 from pointsman.kernel.verdict import NoVerdict
 

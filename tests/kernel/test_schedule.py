@@ -4,8 +4,9 @@ import pytest
 
 from pointsman import Event, Machine, Schedule, State
 from pointsman.kernel.chain import digest
-from pointsman.kernel.definition import Definition, export, restore
+from pointsman.kernel.definition import Definition
 from pointsman.kernel.definition import Schedule as Form
+from pointsman.kernel.exported import export, restore
 from pointsman.kernel.schedule import dedupe_key, faults, following, missed, spec
 from pointsman.types import instant, iso, minutes
 

@@ -56,7 +56,8 @@ class Timed(Machine, name="timed"):
     done = State(final=True)
     failed = State(final=True, outcome="failed")
     take = Event(waiting >> work, acquires=True, limits=Limit("pace", per=minutes(60), max=2))
-    send = Effect("send", during=work, request="size", kind="lookup", settle=minutes(5))
+    fetch = Effect("fetch", during=work, request="size", kind="keyed")
+    send = Effect("send", during=work, request="size", kind="lookup", settle=minutes(5), undo=fetch)
     finish = Event(work >> done, by=owner, limits=Limit("sizes", per=minutes(600), sum=field.size, max=9))
     late = Event(work >> failed)
     drop = Event((waiting | work) >> failed)
@@ -242,12 +243,16 @@ class Calls:
         task = self.pick(held)
         mine = {"by": self.pick([task.owner, task.owner, "rita"]), "epoch": self.pick([task.epoch, task.epoch, task.epoch, 7])}
         key, known = self.pick([None, None, f"o{self.chosen.randrange(8)}"]), self.pm.operations(task.id)
+        if task.begun and task.machine == "timed" and self.chosen.random() < 0.3:
+            return self.pm.propose(task.id, "finish", **mine)
         if known and self.chosen.random() < 0.6:
             status, result = self.pick(["succeeded", "failed", "not_done"]), self.pick([None, 1.5, {"of": self.pick(TEXTS)}])
             said = self.pick(known).operation.id
             return self.pm.finish(said, status, result, note=self.pick([None, *TEXTS]), idempotency_key=key, **mine)
         if task.machine == "timed" and self.chosen.random() < 0.5:
-            return self.pm.begin(task.id, self.pick(["send", "more"]), effect="send", idempotency_key=key, **mine)
+            effect, name = self.pick([("send", "send"), ("send", "more"), ("send", "more"), ("fetch", "fetch")])
+            undone = self.pick([None, None, *(shown.operation.id for shown in known if shown.operation.effect)])
+            return self.pm.begin(task.id, name, effect=effect, compensates=undone, idempotency_key=key, **mine)
         kind, name = self.pick(["repeatable", "keyed", "lookup", "ask", None]), self.pick(["load", "store", "tell"])
         undone = self.pick([None, None, *(shown.operation.id for shown in known)])
         request, wait = self.pick([None, {"of": "a"}, 5]), self.pick([None, 30, 0.5])

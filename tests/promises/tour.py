@@ -89,7 +89,8 @@ class Limited(Machine, name="limited"):
     slow = Limit("slow", per=seconds(1), max=1_000)
     take = Event(open >> work, acquires=True, when=is_possible, limits=(slow, Limit("repo", key=field.repo, concurrent=1_000)))
     finish = Event(work >> done, by=owner)
-    push = Effect("push", during=work, request="repo", kind="keyed")
+    revert = Effect("revert", during=work, request="repo", kind="keyed")
+    push = Effect("push", during=work, request="repo", kind="keyed", undo=revert)
 
 
 def acknowledged(task: Task | None) -> Task:
@@ -290,7 +291,7 @@ def a_ledger(pm: Pointsman) -> None:
         pm.checkpoint(task.id, {"page": number}, expect=number, **mine)
     with suppress(Refused):
         pm.finish(begun.id, "failed", by="w", epoch=task.epoch + 1)
-    undo = pm.begin(task.id, "undo", kind="keyed", compensates=begun.id, **mine).operation
+    undo = pm.begin(task.id, "undo", effect="revert", compensates=begun.id, **mine).operation
     pm.finish(undo.id, "not_done", **mine)
     assert [shown.operation.id for shown in pm.operations(task.id)] == [begun.id, undo.id]
     found = pm.resume(task.id)

@@ -31,7 +31,7 @@ def test_what_the_standards_own_library_signs_is_opened() -> None:
     assert opened(headers(signature=f"v1,nonsense {signature}"), BODY, SECRET, now=NOW) is not None
 
 
-FALSE: list[tuple[dict[str, str], bytes, Any, int]] = [
+FALSE: list[tuple[dict[str, Any], bytes, Any, int]] = [
     (headers(signature=sign(OTHER, "msg_1", AT, BODY)), BODY, SECRET, NOW),
     (headers(signature=""), BODY, SECRET, NOW),
     (headers(signature="v1,ÿ"), BODY, SECRET, NOW),
@@ -45,13 +45,38 @@ FALSE: list[tuple[dict[str, str], bytes, Any, int]] = [
     (headers(), BODY, SECRET, NOW + minutes(5) + 1),
     (headers(), BODY, SECRET, NOW - minutes(5) - 1),
     ({}, BODY, SECRET, NOW),
+    (headers(id="\udcff"), BODY, SECRET, NOW),
+    ({**headers(), "Webhook-Id": b"msg_1"}, BODY, SECRET, NOW),
+    ({**headers(), "Webhook-Signature": [sign(SECRET, "msg_1", AT, BODY)]}, BODY, SECRET, NOW),
+    *((headers(signature=sign(SECRET, "msg_1", AT, body)), body, SECRET, NOW) for body in (b"[]", b"{", b"\xff", b'{"a":NaN}')),
 ]
 
 
 @pytest.mark.parametrize(("given", "body", "secrets", "now"), FALSE)
-def test_what_is_not_genuine_is_not_believed(given: dict[str, str], body: bytes, secrets: Any, now: int) -> None:
+def test_what_is_not_genuine_is_not_believed(given: dict[str, Any], body: bytes, secrets: Any, now: int) -> None:
     with pytest.raises(NotGenuine):
         opened(given, body, secrets, now=now)
+
+
+@pytest.mark.parametrize("secret", ["", "whsec_", "whsec_C2FVsBQ", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7o!", "ÿ" * 40, None, 5])
+def test_a_secret_that_would_sign_for_anybody_is_no_secret(secret: Any) -> None:
+    with pytest.raises(ValueError, match="a secret") as raised:
+        opened(headers(), BODY, [SECRET, secret], now=NOW)
+    assert not isinstance(raised.value, NotGenuine)
+
+
+def test_the_id_that_was_signed_is_the_one_that_counts() -> None:
+    body = b'{"id":"msg_2","type":"pointsman.parked","data":{}}'
+    message = opened(headers(signature=sign(SECRET, "msg_1", AT, body)), body, SECRET, now=NOW)
+    assert message is not None
+    assert message["id"] == "msg_1"
+
+
+def test_what_cannot_be_read_is_not_taken_for_seen() -> None:
+    asked: list[str] = []
+    with pytest.raises(NotGenuine):
+        opened(headers(signature=sign(SECRET, "msg_1", AT, b"{")), b"{", SECRET, seen=lambda id: bool(asked.append(id)), now=NOW)
+    assert asked == []
 
 
 def test_a_message_is_done_once() -> None:

@@ -1,6 +1,7 @@
 """Sinks, against a receiver on the loopback interface: what is sent, to which address, and what an answer means."""
 
 import json
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -217,6 +218,17 @@ def test_cloudevents_go_to_standard_output(capsys: pytest.CaptureFixture[str]) -
 
 def test_a_file_that_cannot_be_written_is_tried_again(tmp_path: Path) -> None:
     assert sent(hook(tmp_path.as_uri(), "cloudevents")) == Answer("again", "it cannot be written (Is a directory)")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert sent(hook(pipe.as_uri(), "cloudevents")).what == "again", "nobody reads it"
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert sent(hook(pipe.as_uri(), "cloudevents")) == Answer("again", "it cannot be written (it is no regular file)")
+    finally:
+        os.close(reader)
 
 
 def test_a_function_of_the_program_is_called() -> None:

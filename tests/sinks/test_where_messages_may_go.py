@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pointsman.engine.receiver import is_public, of_url
+from pointsman.engine.receiver import is_public, of_link, of_url
 
 GOOD = [
     ("webhook", "https://example.org/hook", False),
@@ -49,6 +49,11 @@ BAD = [
     ("cloudevents", "file://host/path", False),
     ("cloudevents", "file:relative", False),
     ("cloudevents", "https://example.org/", False),
+    ("cloudevents", "file:///tmp/a%00b", False),
+    ("webhook", "https://example.org:0/", True),
+    ("webhook", "https://a..example.org/", True),
+    ("webhook", "https://-a.example.org/", True),
+    ("webhook", f"https://{'a' * 64}.example.org/", True),
     ("call", "call:", False),
     ("call", "mine", False),
 ]
@@ -64,6 +69,19 @@ def test_a_url_that_does_not(kind: Any, url: str, private: bool) -> None:
     ((path, message),) = of_url(kind, url, "url", private=private)
     assert path == "url"
     assert len(url) < 10 or url not in message, "what was sent is not repeated"
+
+
+@pytest.mark.parametrize("link", ["http://127.0.0.1:8470", "https://board.example.org/tasks/"])
+def test_a_link_that_fits(link: str) -> None:
+    assert of_link(link, "link") == []
+
+
+@pytest.mark.parametrize(
+    "link", ["", "http://a.org/|evil>", "http://a.org/<b>", "http://a.org/?x", "http://a.org/ b", 'http://a.org/"', "javascript:alert(1)"]
+)
+def test_a_link_that_a_message_could_not_show(link: str) -> None:
+    ((path, _),) = of_link(link, "link")
+    assert path == "link"
 
 
 PUBLIC = ["1.1.1.1", "93.184.215.14", "2606:4700::1111", "64:ff9b::101:101", "::ffff:1.1.1.1"]

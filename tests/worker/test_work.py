@@ -348,6 +348,40 @@ def test_what_the_remote_refused_for_good_is_never_sent_again(world: World) -> N
     assert (said, len(world.remote.got)) == ([{"code": "card_declined"}] * 4, 1)
 
 
+def test_a_result_that_cannot_be_kept_leaves_nothing_in_doubt(world: World) -> None:
+    def handler(work: Work) -> object:
+        return work.effect("keyed", lambda _: {1, 2})
+
+    end = world.attempt(handler)
+    (shown,) = world.pm.operations(world.id)
+    assert isinstance(end, Fail)
+    assert (shown.standing, shown.operation.result) == ("succeeded", None)
+    assert "could not be kept" in world.pm.history(world.id)[-2].as_json()["changes"]["operation"]["note"]
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({"name": None}, "name"),
+        ({"timeout_s": "long"}, "timeout_s"),
+        ({"timeout_s": 0.5}, "timeout_s"),
+        ({"timeout_s": float("nan")}, "timeout_s"),
+        ({"timeout_s": 86_400}, "timeout_s"),
+        ({"send": None}, "send"),
+    ],
+)
+def test_what_no_effect_takes_is_told_before_anything_is_begun(world: World, given: dict[str, Any], path: str) -> None:
+    said: list[Any] = []
+
+    def handler(work: Work) -> None:
+        with pytest.raises(Refused) as no:
+            work.effect(**{"name": "keyed", "send": world.remote.send, **given})
+        said.extend(no.value.failed)
+
+    world.attempt(handler)
+    assert ([fault["path"] for fault in said], world.pm.operations(world.id)) == ([path], [])
+
+
 def test_a_lookup_effect_needs_somebody_to_ask(world: World) -> None:
     def handler(work: Work) -> None:
         for given in ({"name": "lookup"}, {"name": "other", "kind": "lookup", "request": 1}):
@@ -551,6 +585,19 @@ def test_a_time_that_cannot_be_read_is_an_error_of_the_handler(world: World, res
     assert world.counted == (0, 1, 0)
 
 
+@pytest.mark.parametrize("outcome", [Defer(None), Defer(5), Fail(None), Fail("")])  # type: ignore[arg-type]
+def test_a_reason_that_is_none_holds_no_task(world: World, outcome: Outcome) -> None:
+    world.attempt(lambda work: outcome)
+    assert world.task.owner is None
+    assert world.pm.history(world.id)[-1].reason
+
+
+@pytest.mark.parametrize("reason", ["", " ", None, 5])
+def test_a_cancellation_without_words_is_one(world: World, reason: Any) -> None:
+    world.attempt(lambda work: Cancel(reason))
+    assert (world.task.state, bool(world.pm.history(world.id)[-1].reason)) == ("dropped", True)
+
+
 def test_a_handler_that_cancels_ends_the_task(world: World) -> None:
     world.attempt(lambda work: Cancel("nobody wants it"))
     assert (world.task.state, world.pm.history(world.id)[-1].reason) == ("dropped", "nobody wants it")
@@ -640,6 +687,9 @@ def test_a_plain_handler_runs_no_async_function(world: World) -> None:
     async def load() -> int:
         return 1
 
-    end = world.attempt(lambda work: work.step("load", load))
-    assert isinstance(end, Fail)
-    assert "async handler" in end.reason
+    for handler in (lambda work: work.step("load", load), lambda work: work.effect("keyed", lambda _: load())):
+        end = world.attempt(handler)
+        assert isinstance(end, Fail)
+        assert "async handler" in end.reason
+        world.clock.advance(minutes(60))
+    assert [shown.standing for shown in world.pm.operations(world.id)] == ["not_done"], "nothing of it was run"

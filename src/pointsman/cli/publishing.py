@@ -12,7 +12,8 @@ from pointsman.config import settings
 from pointsman.engine.pointsman import Pointsman
 from pointsman.errors import FAILED, Refusal, Refused
 from pointsman.kernel.chain import canonical, digest, parse
-from pointsman.kernel.definition import Definition, export
+from pointsman.kernel.definition import Definition
+from pointsman.kernel.exported import export
 from pointsman.store import machines
 from pointsman.store.database import Tx
 from pointsman.store.machines import Published

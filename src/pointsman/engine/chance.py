@@ -4,12 +4,16 @@ import os
 import secrets
 import threading
 import time
+from functools import cache
+from pathlib import Path
 
 from pointsman.types import Duration, Instant
 
 BUFFER = 4096
 UPTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Goes on while the machine sleeps. Where it has another name, as on macOS, the monotonic clock does so itself."""
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+"""Another one each time that a machine is started; on Linux alone."""
 
 
 def wall_clock() -> Instant:
@@ -17,8 +21,17 @@ def wall_clock() -> Instant:
 
 
 def uptime() -> Duration:
-    """How long the machine has been up: the same for all its processes, and set by nobody."""
-    return time.clock_gettime_ns(UPTIME) // 1000
+    """How long the machine has been up: the same for all its processes, and set by nobody. Each time that it is started the count
+    begins elsewhere, where that can be told, so that two starts are not taken for one."""
+    return _start() + time.clock_gettime_ns(UPTIME) // 1000
+
+
+@cache
+def _start() -> Duration:
+    try:
+        return (int(BOOT.read_text().partition("-")[0], 16) % 2**15) << 47
+    except (OSError, ValueError):
+        return 0
 
 
 def elapsed() -> float:

@@ -125,7 +125,9 @@ def _looked(asked: _Asked, tx: Tx, at: At) -> list[Done] | At | None:
         tasks.wake_ahead(tx, wanted.machine)
         line.ahead(deciding.registry, tx, wanted)
         holds.ahead(tx)
-    if at is Look.FIRST and tasks.can_wake(tx, wanted.machine):
+        if tasks.can_wake(tx, wanted.machine) and at is Look.FIRST:
+            return Look.WOKEN
+    elif at is Look.FIRST and tasks.can_wake(tx, wanted.machine):
         return Look.WOKEN
     waiting = on.look is Look.LAST
     while waiting and tasks.wake(tx, wanted.machine, waiting=True) == tasks.WOKEN:
@@ -173,7 +175,7 @@ def _taken(asked: _Asked, tx: Tx, lanes: Line, looking: Looking, on: Onward) -> 
         refusals, why = refusals + 1, answer if why is None and answer.code not in UNSUITABLE else why
         if answer.code == "role_missing" and not _varies(asked.deciding, tx, candidate):
             looking.barred.add(candidate.task.machine_version)
-        if refusals == REFUSED_AT_ONCE and not taken:
+        if refusals == REFUSED_AT_ONCE:
             return taken, Onward(on.look, (place(candidate.task), candidate.key + 1), why)
     return taken, Onward(on.look, on.beyond, why)
 

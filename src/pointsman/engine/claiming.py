@@ -69,6 +69,8 @@ class Claiming(Proposing):
 
 def waited_for(machine: str, states: Sequence[str] | None, named: Mapping[str, Names | None]) -> tuple[Wanted, dict[str, list[str]]]:
     """Which tasks a claim is for, and its names of each kind as they are asked for."""
+    if states is not None and not states:
+        raise invalid(("states", "must name at least one state, or be left out"))
     typed(*((f"states[{index}]", name, str) for index, name in enumerate(states or ())))
     chosen, found = ordering.several(named)
     if found:

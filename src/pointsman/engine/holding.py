@@ -78,7 +78,7 @@ class Wanted:
 
 def place(chance: Chance, by: Principal, wanted: Wanted, tx: Tx, _look: bool) -> Hold:
     """A new hold, or the one that stands already in the same words: a unit that runs again places no second."""
-    _operator(by, "place a hold")
+    operators_only(by, "place a hold")
     holds.lock(tx)
     now = tx.now
     if (standing := _standing(tx, by, wanted, now)) is not None:
@@ -104,14 +104,15 @@ def _standing(tx: Tx, by: Principal, wanted: Wanted, now: Instant) -> Hold | Non
 
 def lift(by: Principal, hold_id: str, tx: Tx, _look: bool) -> Hold:
     """Lifted once; again, it is answered as it stands."""
-    _operator(by, "lift a hold")
+    operators_only(by, "lift a hold")
+    now = tx.now  # before the row is locked: whoever decides has the time first, and the hold after it
     found = holds.find(tx, hold_id)
     if found is None:
         raise Refused(Refusal("unknown_hold", "no hold has this id"))
-    return holds.lift(tx, found, by.name, tx.now) or found
+    return holds.lift(tx, found, by.name, now) or found
 
 
-def _operator(by: Principal, verb: str) -> None:
+def operators_only(by: Principal, verb: str) -> None:
     if refusal := operator(by, verb):
         raise Refused(refusal)
 

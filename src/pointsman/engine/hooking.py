@@ -1,12 +1,14 @@
 """The verbs about hooks: who is told what, outside; and what could not be told."""
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import cast
 
 from pointsman.engine import receiver
 from pointsman.engine.door import principal
+from pointsman.engine.holding import operators_only
 from pointsman.engine.record import Chance
 from pointsman.engine.steps import Read, Steps, durable, verb
 from pointsman.engine.view import By, Id, View, page_size, typed
@@ -14,7 +16,6 @@ from pointsman.errors import Refusal, Refused, invalid
 from pointsman.kernel.hook import KINDS, SIGNED, Hook, Kind, Secret
 from pointsman.kernel.ingest import Faults, identifier
 from pointsman.kernel.message import EVENT, TOPICS
-from pointsman.kernel.parking import operator
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.signature import PREFIX
 from pointsman.store import hooks, machines, outbox
@@ -27,6 +28,7 @@ LINK = "http://127.0.0.1:8470"
 OVERLAP: Duration = hours(24)
 LONGEST_OVERLAP_S = 30 * 86_400
 MOST_SECRETS = 4
+MOST_TOPICS = 100
 SECRET_BYTES = 24
 
 Hooks = list[Hook]
@@ -66,13 +68,12 @@ class Hooking(View):
         nowhere else. Addresses that are not public are refused unless allowed."""
         typed(("url", url, str), ("kind", kind, str), ("machine", machine, str | None), ("link", link, str))
         typed(("allow_private", allow_private, bool))
-        who, topics = principal(by), tuple(sorted({*on}))
+        who, topics = principal(by), _topics(on)
         if kind not in KINDS:
             raise invalid(("kind", f"must be one of {', '.join(KINDS)}"))
         if found := [
             *receiver.of_url(kind, url, "url", private=allow_private),
-            *receiver.of_web(link, "link", private=True),
-            *_of_topics(topics),
+            *receiver.of_link(link, "link"),
         ]:
             raise invalid(*found)
         secret = _secret(self.engine.chance) if kind in SIGNED else None
@@ -148,26 +149,24 @@ def _secret(chance: Chance) -> str:
     return PREFIX + base64.b64encode(chance(8 * SECRET_BYTES).to_bytes(SECRET_BYTES)).decode()
 
 
-def _of_topics(topics: tuple[str, ...]) -> Faults:
-    if not topics:
-        return [("on", f"names at least one of {', '.join(TOPICS)}, event:NAME")]
-    return [fault for topic in topics for fault in _of_topic(topic)]
+def _topics(on: object) -> tuple[str, ...]:
+    """In their order, each once."""
+    if not isinstance(on, list | tuple | set | frozenset) or not 0 < len(cast(Collection[object], on)) <= MOST_TOPICS:
+        raise invalid(("on", f"must be a list of 1 to {MOST_TOPICS} of {', '.join(TOPICS)}, event:NAME"))
+    if found := [fault for topic in cast(Collection[object], on) for fault in _of_topic(topic)]:
+        raise invalid(*found)
+    return tuple(sorted({*cast(Collection[str], on)}))
 
 
 def _of_topic(topic: object) -> Faults:
     if isinstance(topic, str) and topic.startswith(EVENT):
         return identifier(topic.removeprefix(EVENT), "on")
-    return [] if topic in TOPICS else [("on", f"must be of {', '.join(TOPICS)}, event:NAME")]
-
-
-def _operator(by: Principal, what: str) -> None:
-    if refusal := operator(by, what):
-        raise Refused(refusal)
+    return [] if isinstance(topic, str) and topic in TOPICS else [("on", f"must be of {', '.join(TOPICS)}, event:NAME")]
 
 
 def _add(chance: Chance, by: Principal, wanted: Hook, tx: Tx, look: bool) -> Hook:
     """Of a unit whose COMMIT is unknown the hook is there, if it is there: it is told by its secret or all of its words."""
-    _operator(by, "add a hook")
+    operators_only(by, "add a hook")
     hooks.lock(tx)
     now = tx.now
     if look and (there := _there(tx, wanted)) is not None:
@@ -201,7 +200,7 @@ def _found(tx: Tx, hook_id: str) -> Kept:
 
 
 def _remove(by: Principal, hook_id: str, tx: Tx, look: bool) -> Hook:
-    _operator(by, "remove a hook")
+    operators_only(by, "remove a hook")
     hooks.lock(tx)
     kept = hooks.find(tx, hook_id)
     if look and kept is not None and kept.hook.removed_at is not None:
@@ -210,13 +209,14 @@ def _remove(by: Principal, hook_id: str, tx: Tx, look: bool) -> Hook:
 
 
 def _rotate(by: Principal, hook_id: str, secret: str, overlap: Duration, tx: Tx, look: bool) -> Hook:
-    _operator(by, "rotate a secret")
+    operators_only(by, "rotate a secret")
+    now = tx.now  # before any row is locked: whoever decides has the time first, and a lane after it
     kept = _found(tx, hook_id)
     if kept.hook.kind not in SIGNED:
         raise invalid(("id", f"names a hook of kind {kept.hook.kind}, which signs nothing"))
     if look and kept.hook.secrets[-1].text == secret:
         return kept.hook
-    rotated = kept.hook.rotated(secret, tx.now, tx.now + overlap)
+    rotated = kept.hook.rotated(secret, now, now + overlap)
     if len(rotated.secrets) > MOST_SECRETS:
         raise invalid(("id", f"names a hook with {MOST_SECRETS} secrets that still count; wait for the oldest to end"))
     hooks.change(tx, kept, rotated)
@@ -230,7 +230,9 @@ def _dead(tx: Tx, hook_id: str, after: str, limit: int) -> list[Parked]:
 
 
 def _redrive(by: Principal, hook_id: str, tx: Tx, _look: bool) -> int:
-    _operator(by, "redrive a hook")
+    """Whoever is deciding is waited for: it may be parking what it writes."""
+    operators_only(by, "redrive a hook")
+    hooks.lock(tx)
     kept = _found(tx, hook_id)
     if kept.hook.disabled_at is not None:
         hooks.change(tx, kept, replace(kept.hook, disabled_at=None))

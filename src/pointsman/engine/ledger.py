@@ -1,7 +1,8 @@
 """The verbs of durable work: begin an operation, say what came of it or both at once, keep a checkpoint, and read what somebody needs
 to resume."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -11,13 +12,14 @@ from pointsman.engine.operations import Resumed, Shown
 from pointsman.engine.proposing import Proposing, given_of
 from pointsman.engine.steps import Read, Steps, Write, durable, verb
 from pointsman.engine.view import By, Id, page_size, task_named, typed
-from pointsman.errors import Refused, invalid
+from pointsman.errors import Refused, StoreError, invalid
 from pointsman.kernel.case import Proposal
 from pointsman.kernel.definition import KINDS, Kind
-from pointsman.kernel.ingest import Faults, faults, identifier
+from pointsman.kernel.ingest import LISTED, Faults, faults, identifier, member
 from pointsman.kernel.operation import OUTCOMES, Intent, Outcome, Planned, Said
 from pointsman.store.checkpoints import Checkpoint
-from pointsman.types import Json, seconds, task_id
+from pointsman.store.database import Tx
+from pointsman.types import Json, seconds
 
 LONGEST_S = 86_400.0
 MOST_PLANNED = 1_000
@@ -60,7 +62,7 @@ class Ledger(Proposing):
         if found:
             raise invalid(*found)
         timeout, settle = (None if given is None else seconds(given) for given in (timeout_s, settle_s))
-        undone = None if compensates is None else _named(compensates, "compensates")
+        undone = None if compensates is None else task_named(compensates, "compensates")
         intent = Intent(name, kind, effect, request, timeout, settle, undone)
         more = {"kind": kind, "effect": effect, "request": request, "timeout_s": timeout_s, "settle_s": settle_s, "compensates": undone}
         asked = {"verb": "begin", "id": wanted, "name": name, **given_of(more | {"epoch": epoch, "session": session})}
@@ -101,6 +103,7 @@ class Ledger(Proposing):
         result: Json = None,
         *,
         by: By,
+        task: Id | None = None,
         epoch: int | None = None,
         note: str | None = None,
         session: str | None = None,
@@ -109,9 +112,9 @@ class Ledger(Proposing):
         """Say what came of an operation: succeeded, failed, or not_done, after which it may be begun again.
 
         Its task's owner says so. An operation to `ask` for that is in doubt is settled by a person with role operator. What
-        somebody says who was replaced is refused, and kept beside it as testimony."""
+        somebody says who was replaced is refused, and kept beside it as testimony. With `task` it must be an operation of that task."""
         typed(("status", status, str), ("epoch", epoch, int | None), ("note", note, str | None))
-        wanted = _named(operation)
+        wanted, of = task_named(operation, "operation"), None if task is None else task_named(task, "task")
         found = [*faults(result, "result"), *faults(note, "note")]
         if status not in OUTCOMES:
             found.append(("status", f"must be one of {', '.join(OUTCOMES)}"))
@@ -123,10 +126,10 @@ class Ledger(Proposing):
         deciding = self.deciding(by, session, idempotency_key, asked)
         claim = Proposal("finish", {}, deciding.call.by, self.door.strict, session, epoch)
         try:
-            return (yield from self._told(deciding, "finish", durable(partial(units.settle, deciding, wanted, said, claim))))
+            return (yield from self._told(deciding, "finish", durable(partial(units.settle, deciding, wanted, of, said, claim))))
         except Refused as refused:
             if refused.code in _STALE:
-                yield Write(partial(units.testify, wanted, deciding.call.by, epoch, said))
+                yield from _testified(partial(units.testify, wanted, deciding.call.by, epoch, said))
             raise
 
     @verb
@@ -166,15 +169,14 @@ class Ledger(Proposing):
     def operations(self, id: Id, *, limit: int | None = None, after: str | None = None) -> Steps[list[Shown]]:
         """A page of a task's operations by id, which is the order in which they were first begun to the millisecond, beyond `after`."""
         wanted, count = task_named(id), page_size(limit)
-        beyond = "" if after is None else _named(after, "after")
+        beyond = "" if after is None else task_named(after, "after")
         return (yield Read(partial(units.shown, self.engine.registry, wanted, beyond, count)))
 
 
-def _named(operation: Id, path: str = "operation") -> str:
-    try:
-        return task_id(operation)
-    except ValueError as error:
-        raise invalid((path, str(error))) from None
+def _testified(unit: Callable[[Tx], bool]) -> Steps[None]:
+    """Kept if it can be: what its caller is told is the refusal."""
+    with suppress(StoreError):
+        yield Write(unit)
 
 
 def _spans(timeout_s: float | None, settle_s: float | None) -> Faults:
@@ -192,7 +194,11 @@ def _planned(plan: Any) -> tuple[tuple[Planned, ...], Faults]:
     if len(plan) > MOST_PLANNED:  # pyright: ignore[reportUnknownArgumentType]
         return (), [("plan", f"must have at most {MOST_PLANNED} items")]
     read = [_plan(item, f"plan[{index}]") for index, item in enumerate(cast(Sequence[Any], plan))]
-    return tuple(item for item, _ in read), [fault for _, found in read for fault in found]
+    found = [fault for _, faults in read for fault in faults]
+    names = [item.name for item, _ in read]
+    if not found and len({*names}) < len(names):
+        found = [("plan", "names one operation twice")]
+    return tuple(item for item, _ in read), found[:LISTED]
 
 
 def _plan(item: Any, path: str) -> tuple[Planned, Faults]:
@@ -201,7 +207,7 @@ def _plan(item: Any, path: str) -> tuple[Planned, Faults]:
     if not isinstance(item, Mapping):
         return Planned(""), [(path, "must be an object with a name")]
     given = cast(Mapping[str, Any], item)
-    found = [(f"{path}.{name}", "is not known here") for name in given if name not in ("name", "kind")]
+    found = [(member(path, str(name)), "is not known here") for name in given if name not in ("name", "kind")]
     found += identifier(given.get("name"), f"{path}.name")
     if given.get("kind") not in (None, *KINDS):
         found.append((f"{path}.kind", f"must be one of {', '.join(KINDS)}"))

@@ -90,7 +90,10 @@ def candidates(tx: Tx, wanted: Wanted, line: Line, looking: Looking) -> Iterator
 def _of_lane(tx: Tx, lane: Lane, definition: Definition, looking: Looking) -> Iterator[Stored]:
     """The tasks of one lane. It ends as soon as its limit is used up; and at the first that is held: behind a backlog that is
     let go at a rate everybody waits for its turn."""
-    start = max((lane.place, lane.head), looking.beyond)
+    head = (lane.place, lane.head)
+    if looking.held and head < looking.beyond and _begins_held(tx, lane, definition, looking):
+        return
+    start = max(head, looking.beyond)
     while definition.version not in looking.barred and not _used_up(tx, definition, lane):
         page = tasks.next_in_lane(tx, lane, start, looking.together, waiting=looking.waiting)
         for number, found in enumerate(page):
@@ -100,6 +103,12 @@ def _of_lane(tx: Tx, lane: Lane, definition: Definition, looking: Looking) -> It
         if len(page) < looking.together:
             return
         start = (place(page[-1].task), page[-1].key + 1)
+
+
+def _begins_held(tx: Tx, lane: Lane, definition: Definition, looking: Looking) -> bool:
+    """Whether the first task of a lane is held, where a look goes on behind it."""
+    first = tasks.next_in_lane(tx, lane, (lane.place, lane.head), 1, waiting=looking.waiting)
+    return bool(first) and holding.stops(tx, definition, first[0].task)
 
 
 def _serves(wanted: Wanted, lane: Lane, task: Task) -> bool:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pointsman.engine.decision import Deciding, find
 from pointsman.engine.past import at_version
 from pointsman.engine.registry import Registry
-from pointsman.errors import Refusal, Refused, invalid
+from pointsman.errors import Refusal, Refused
 from pointsman.kernel import beginning, outcome
 from pointsman.kernel import operation as kernel
 from pointsman.kernel.bound import Bound
 from pointsman.kernel.case import Proposal
-from pointsman.kernel.lease import not_mine, renewed
+from pointsman.kernel.lease import renewed
 from pointsman.kernel.operation import Happened, Intent, Operation, Pending, Planned, Said, Step
 from pointsman.kernel.refuse import contributed, refuse
 from pointsman.kernel.rules import Principal
@@ -46,13 +46,14 @@ def begin(deciding: Deciding, task_id: str, intent: Intent, claim: Proposal, tx:
     found, machine = _locked(deciding, tx, task_id)
     if first := _answered(deciding, tx, look):
         return first
-    if intent.compensates is not None and operations.by_id(tx, intent.compensates) is None:
-        raise invalid(("compensates", "no operation has this id"))
+    undone = None if intent.compensates is None else operations.by_id(tx, intent.compensates)
     known = operations.find(tx, task_id, intent.name)
     before = None if known is None else known.operation
     others = operations.of_effect(tx, found.key, intent.effect) if known is None and intent.effect else []
     new_id = uuid7(tx.now, deciding.chance(74))
-    step = _allowed(beginning.begin(machine, found.task, before, others, intent, claim, tx.now, new_id))
+    step = _allowed(
+        beginning.begin(machine, found.task, before, others, None if undone is None else undone.operation, intent, claim, tx.now, new_id)
+    )
     _record(deciding, tx, machine, found, known, step)
     return _shown(step, known=before is not None and before.status != "not_done")
 
@@ -71,9 +72,12 @@ def remember(deciding: Deciding, task_id: str, intent: Intent, result: Json, cla
     return _shown(step, known=step.accept is None)
 
 
-def settle(deciding: Deciding, operation: str, said: Said, claim: Proposal, tx: Tx, look: bool) -> Shown:
-    """Write down what came of an operation."""
-    found, machine = _locked(deciding, tx, by_id(tx, operation).operation.task)
+def settle(deciding: Deciding, operation: str, task_id: str | None, said: Said, claim: Proposal, tx: Tx, look: bool) -> Shown:
+    """Write down what came of an operation, which is that of a task, if one is named."""
+    of = by_id(tx, operation).operation.task
+    if task_id not in (None, of):
+        raise _unknown()
+    found, machine = _locked(deciding, tx, of)
     if first := _answered(deciding, tx, look):
         return first
     kept = by_id(tx, operation)
@@ -84,10 +88,10 @@ def settle(deciding: Deciding, operation: str, said: Said, claim: Proposal, tx: 
 
 def testify(operation: str, by: Principal, epoch: int | None, said: Said, tx: Tx) -> bool:
     """Keep what somebody says of an operation whose task it once owned or wrote; False of anybody else."""
-    task = find(tx, by_id(tx, operation).operation.task).task
-    if not contributed(task, by):
+    found = by_id(tx, operation).operation
+    if not contributed(find(tx, found.task).task, by):
         return False
-    operations.testify(tx, operation, by.name, epoch, said)
+    operations.testify(tx, found, by.name, epoch, said)
     return True
 
 
@@ -97,10 +101,8 @@ def checkpoint(
     """Keep an owner's word on how far it is, and hold its task for longer; no entry, and the version stays."""
     found, machine = _locked(deciding, tx, task_id)
     definition, task = machine.definition, found.task
-    if refusal := not_mine(definition, task, claim):
+    if refusal := beginning.not_now(definition, task, claim):
         raise Refused(refusal)
-    if definition.state[task.state].final:
-        raise Refused(refuse(definition, task, claim.by, "wrong_state", f"the task is over: it is {task.state}"))
     last = checkpoints.find(tx, found.key)
     number = 0 if last is None else last.number
     if expect not in (None, number):
@@ -155,16 +157,22 @@ def shown(registry: Registry, task_id: str, after: str, limit: int, tx: Tx) -> l
     """A page of a task's operations, with what others said of them."""
     task = find(tx, task_id).task
     over = registry.definition(tx, task.machine, task.machine_version).state[task.state].final
-    page = operations.of_task(tx, task_id, after, limit)
-    every = (kept.operation for kept in page)
-    return [Shown(item, item.standing(task, over=over), True, operations.testimonies(tx, item.id)) for item in every]
+    page = [kept.operation for kept in operations.of_task(tx, task_id, after, limit)]
+    if not page:
+        return []
+    said = operations.testimonies(tx, task_id, page[0].id, page[-1].id)
+    return [Shown(item, item.standing(task, over=over), True, said.get(item.id, ())) for item in page]
 
 
 def by_id(tx: Tx, operation: str) -> Kept:
     kept = operations.by_id(tx, operation)
     if kept is None:
-        raise Refused(Refusal("unknown_operation", "no operation has this id"))
+        raise _unknown()
     return kept
+
+
+def _unknown() -> Refused:
+    return Refused(Refusal("unknown_operation", "no operation has this id"))
 
 
 def _locked(deciding: Deciding, tx: Tx, task_id: str) -> tuple[Stored, Bound]:

@@ -14,7 +14,9 @@ LONGEST_URL = 2_000
 Address = IPv4Address | IPv6Address
 
 _PLAIN = re.compile(r"[!-~]+")
-_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
+_LINK = re.compile(r"""[^\x00- "#<>?|\x7f-\U0010ffff]+""")
+_FILE = re.compile(r"file:///(?!.*%00)[^?#]+")
+_HOST = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.|$))+|[0-9A-Fa-f:.]+")
 _NAME = re.compile(r"call:[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
 
@@ -25,14 +27,21 @@ def of_url(kind: Kind, url: str, path: str, *, private: bool) -> Faults:
     if kind == "call":
         return [] if _NAME.fullmatch(url) else [(path, "must be call:NAME, a function of the program that embeds Pointsman")]
     if kind == "cloudevents":
-        return [] if url == "stdout:" or re.fullmatch(r"file:///[^?#]+", url) else [(path, "must be stdout: or file:///ABSOLUTE/PATH")]
+        return [] if url == "stdout:" or _FILE.fullmatch(url) else [(path, "must be stdout: or file:///ABSOLUTE/PATH")]
     return of_web(url, path, private=private)
+
+
+def of_link(url: str, path: str) -> Faults:
+    """What is wrong with the place where people open tasks: paths are put behind it, and a message shows it as a link."""
+    if len(url) > LONGEST_URL or not _LINK.fullmatch(url):
+        return [(path, f'must be 1 to {LONGEST_URL} visible ASCII characters, without spaces and <>|"?#')]
+    return of_web(url, path, private=True)
 
 
 def of_web(url: str, path: str, *, private: bool) -> Faults:
     """A place on the web: over TLS and at a public address, unless `private` addresses are allowed."""
     found = _split(url)
-    if found is None or not found.hostname or not _HOST.fullmatch(found.hostname):
+    if found is None or not found.hostname or not _HOST.fullmatch(found.hostname) or found.port == 0:
         return [(path, "must be a URL such as https://example.org/hook")]
     if found.username is not None or found.password is not None or found.fragment:
         return [(path, "must hold no user, password or fragment")]

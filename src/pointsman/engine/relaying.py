@@ -169,7 +169,9 @@ class Relay:
 
 
 def _disable(tx: Tx, hook: Hook, why: str) -> None:
-    """Its receiver wants nothing more: all of its lanes are parked, and what comes is parked from the beginning."""
+    """Its receiver wants nothing more: all of its lanes are parked, and what comes is parked from the beginning. Whoever is deciding
+    is waited for."""
+    hooks.lock(tx)
     kept = hooks.find(tx, hook.id)
     if kept is not None and kept.hook.removed_at is None:
         if kept.hook.disabled_at is None:

@@ -4,52 +4,31 @@ Each fault names the first bad entry of its task and what is wrong with it. Task
 one snapshot, so verification runs beside live work.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pointsman.engine.past import at_version, step
+from pointsman.engine.past import step
+from pointsman.engine.tables import PAGE, Broken, outside_tasks
 from pointsman.errors import StoreError
 from pointsman.kernel import limits
 from pointsman.kernel.chain import GENESIS
 from pointsman.kernel.graph import EFFECTS, standing
-from pointsman.kernel.limits import Use
 from pointsman.kernel.operation import as_json
 from pointsman.kernel.task import Task
 from pointsman.store import (
-    checkpoints,
     feed,
     graph,
     history,
-    holds,
-    hooks,
-    judgements,
-    lanes,
     machines,
     operations,
-    outbox,
-    proposals,
     pruning,
-    requests,
-    schedules,
     snapshots,
     tasks,
 )
-from pointsman.store import limits as uses
 from pointsman.store.database import Database, Row, Tx
 from pointsman.store.history import Recorded
 from pointsman.store.pruning import Pruned
-
-PAGE = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """A fault, with the task and the version of the entry where they are known."""
-
-    what: str
-    task: str | None = None
-    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +44,7 @@ class Report:
 
 def verify(db: Database, head: Mapping[str, Any] | None = None) -> Report:
     """Everything, and whether the feed still holds the exported `head`."""
-    faults = db.read(_outside_tasks)
+    faults = db.read(outside_tasks)
     faults += [] if head is None else db.read(lambda tx: _beyond(tx, head))
     counted = entries = after = 0
     while page := db.read(lambda tx, after=after: _page(tx, after)):
@@ -199,141 +178,3 @@ def _beyond(tx: Tx, head: Mapping[str, Any]) -> list[Broken]:
     if seq and (row is None or row.hash != head["hash"]):
         return [Broken(f"feed number {seq} is not what the head names: entries before it were removed or changed")]
     return []
-
-
-def _outside_tasks(tx: Tx) -> list[Broken]:
-    of_tasks = (_machines, _strays, _dependencies, _prunings, _requests, _feed, _proposals, _judgements)
-    of_the_ledger = (_operations, _testimonies, _checkpoints)
-    of_the_board = (_holds, _hooks, _messages, _schedules, _lanes, _uses)
-    return [fault for look in (*of_tasks, *of_the_ledger, *of_the_board) for fault in _looked(tx, look)]
-
-
-def _looked(tx: Tx, look: Callable[[Tx], Iterator[Broken]]) -> Iterator[Broken]:
-    """What one look finds; a row that cannot be read ends it with a fault."""
-    try:
-        yield from look(tx)
-    except StoreError:
-        raise
-    except Exception as error:  # noqa: BLE001 - as above
-        yield Broken(f"a row of the {look.__name__.strip('_')} cannot be read: {type(error).__name__}")
-
-
-def _machines(tx: Tx) -> Iterator[Broken]:
-    yield from (Broken(f"machine {row.name} version {row.version} was altered") for row in machines.every(tx) if not row.sound)
-
-
-def _strays(tx: Tx) -> Iterator[Broken]:
-    for after, upto in history.windows(tx):
-        strays = tx("stray_entries", after=after, upto=upto)
-        yield from (Broken(f"a stray {what} stands in the store (key {key})") for what, key in strays)
-
-
-def _prunings(tx: Tx) -> Iterator[Broken]:
-    """A chain of their own; only the first fault is told, since all that follows hangs on it."""
-    previous = GENESIS
-    for number, row in enumerate(pruning.every(tx), 1):
-        if not row.follows(number, previous):
-            yield Broken(f"pruning number {number} was altered, or is missing")
-            return
-        previous = row.hash
-
-
-def _dependencies(tx: Tx) -> Iterator[Broken]:
-    yield from (Broken("the store says that it waits for others, and history does not", task) for task in graph.strays(tx))
-
-
-def _requests(tx: Tx) -> Iterator[Broken]:
-    yield from (Broken(f"the request {key!r} of {by} does not match history", task) for by, key, task in requests.unmatched(tx))
-    yield from (Broken("its idempotency record is gone", *row) for row in requests.missing(tx, pruning.kept_from(tx)))
-
-
-def _feed(tx: Tx) -> Iterator[Broken]:
-    yield from (Broken(what) for what in feed.faults(tx, PAGE))
-
-
-def _proposals(tx: Tx) -> Iterator[Broken]:
-    last = None
-    while page := proposals.after(tx, last, PAGE):
-        yield from (Broken(f"the proposal {row.id} was altered", row.task) for row in page if row.sealed != row)
-        last = page[-1].id
-
-
-def _judgements(tx: Tx) -> Iterator[Broken]:
-    last = None
-    while page := judgements.after(tx, last, PAGE):
-        yield from (Broken(f"the judgement of {row.check} was altered", row.task) for row in page if not row.sound)
-        last = page[-1]
-
-
-def _operations(tx: Tx) -> Iterator[Broken]:
-    last = ""
-    while page := operations.after(tx, last, PAGE):
-        yield from (Broken(f"the operation {row.operation.id} was altered", row.operation.task) for row in page if not row.sound)
-        last = page[-1].operation.id
-
-
-def _testimonies(tx: Tx) -> Iterator[Broken]:
-    last = 0
-    while page := operations.altered(tx, last, PAGE):
-        yield from (Broken(f"a testimony of the operation {operation} was altered") for _, operation, wrong in page if wrong)
-        last = page[-1][0]
-
-
-def _checkpoints(tx: Tx) -> Iterator[Broken]:
-    last = 0
-    while page := checkpoints.altered(tx, last, PAGE):
-        yield from (Broken("its checkpoint was altered", task) for _, task, wrong in page if wrong)
-        last = page[-1][0]
-
-
-def _holds(tx: Tx) -> Iterator[Broken]:
-    last = None
-    while page := holds.after(tx, last, PAGE):
-        yield from (Broken(f"the hold {row.hold.id} was altered") for row in page if not row.sound)
-        last = page[-1].hold.id
-
-
-def _hooks(tx: Tx) -> Iterator[Broken]:
-    last = ""
-    while page := hooks.after(tx, last, PAGE):
-        yield from (Broken(f"the hook {row.hook.id} was altered") for row in page if not row.sound)
-        last = page[-1].hook.id
-
-
-def _messages(tx: Tx) -> Iterator[Broken]:
-    last = 0
-    while page := outbox.after(tx, last, PAGE):
-        yield from (Broken(f"a message about version {row.message.version} was altered", row.message.task) for row in page if not row.sound)
-        last = page[-1].key
-    yield from (Broken(fault) for fault in outbox.unpaired(tx))
-
-
-def _schedules(tx: Tx) -> Iterator[Broken]:
-    last = None
-    while page := schedules.after(tx, last, PAGE):
-        yield from (Broken(f"the schedule {row.name} of {row.machine} was altered") for row in page if not row.sound)
-        last = page[-1]
-
-
-def _lanes(tx: Tx) -> Iterator[Broken]:
-    last = 0
-    while page := lanes.altered(tx, last, PAGE):
-        yield from (Broken(f"lane {key} was altered") for key, wrong in page if wrong)
-        last = page[-1][0]
-
-
-def _uses(tx: Tx) -> Iterator[Broken]:
-    """What was taken of limits follows from the entries that took it."""
-    last = None
-    while page := uses.after(tx, last, PAGE):
-        yield from (
-            Broken(f"a use of limit {use.name} is not what history says", task) for task, at, use in page if not _took(tx, task, at, use)
-        )
-        last = page[-1]
-
-
-def _took(tx: Tx, task_id: str, version: int, use: Use) -> bool:
-    entry, task = at_version(tx, task_id, version)
-    published = machines.find(tx, task.machine, task.machine_version)
-    event = None if published is None else published.definition.event.get(entry.link.event)
-    return event is not None and use in limits.uses(event, task)

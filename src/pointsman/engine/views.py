@@ -7,8 +7,9 @@ from pointsman.errors import Fault
 from pointsman.kernel import forms
 from pointsman.kernel.cautions import cautions
 from pointsman.kernel.chain import digest
-from pointsman.kernel.definition import Definition, export
+from pointsman.kernel.definition import Definition
 from pointsman.kernel.draw import mermaid
+from pointsman.kernel.exported import export
 from pointsman.kernel.hold import Hold
 from pointsman.kernel.operation import Pending
 from pointsman.kernel.task import Decided, Evidence, Task, Waiting, plain

@@ -17,23 +17,8 @@ from pointsman.kernel.annotations import NonBlank
 from pointsman.kernel.close import Functions, close
 from pointsman.kernel.definition import MAX_CHILDREN, MAX_DEPTH, Definition, Retry
 from pointsman.kernel.faults import faults
-from pointsman.kernel.marks import (
-    Always,
-    Effect,
-    Event,
-    Limit,
-    Schedule,
-    State,
-    always,
-    check,
-    computed,
-    field,
-    guard,
-    judge,
-    note,
-    optional,
-    result,
-)
+from pointsman.kernel.functions import check, computed, guard, judge
+from pointsman.kernel.marks import Always, Effect, Event, Limit, Schedule, State, always, field, note, optional, result
 from pointsman.kernel.rules import contributor, owner, person, role
 from pointsman.kernel.verdict import Verdict
 from pointsman.types import hours, minutes, seconds

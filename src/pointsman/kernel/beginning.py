@@ -28,19 +28,22 @@ def begin(
     task: Task,
     known: Operation | None,
     others: Sequence[Operation],
+    undone: Operation | None,
     intent: Intent,
     claim: Claim,
     now: Instant,
     new_id: str,
 ) -> Step | Refuse:
     """The owner is about to do something. `known` is what the task has under this name already, `others` are those of the same
-    declared effect."""
+    declared effect, `undone` is the operation that this one is to undo."""
     definition = machine.definition
     meant = _meant(definition, task, known, intent, claim)
     if isinstance(meant, Refusal):
         return Refuse(meant)
     if known is None:
-        if refusal := _no_more(definition, task, others, _asked(meant), claim.by):
+        if meant.compensates is not None and (why := _undoes_nothing(definition, task, undone, meant)):
+            return Refuse(_invalid(definition, task, claim.by, ("compensates", why)))
+        if refusal := _no_more(definition, task, others, meant, claim.by):
             return Refuse(refusal)
         return _started(machine, task, _new(task, meant, new_id), claim.by, now, meant, "started")
     stands = known.standing(task)
@@ -69,7 +72,7 @@ def remember(
 
 def _meant(definition: Definition, task: Task, known: Operation | None, intent: Intent, claim: Claim) -> Intent | Refusal:
     """The intent as it is declared, if its owner may have it now and its name does not stand for another."""
-    if refusal := _not_now(definition, task, claim):
+    if refusal := not_now(definition, task, claim):
         return refusal
     meant = _declared(definition, task, intent, claim.by)
     if isinstance(meant, Refusal) or known is None or known.request_digest == _asked(meant):
@@ -78,8 +81,8 @@ def _meant(definition: Definition, task: Task, known: Operation | None, intent: 
     return refuse(definition, task, claim.by, "idempotency_conflict", detail, operation=known.id)
 
 
-def _not_now(definition: Definition, task: Task, claim: Claim) -> Refusal | None:
-    """Nobody owns a task that is parked, so nobody begins anything on it."""
+def not_now(definition: Definition, task: Task, claim: Claim) -> Refusal | None:
+    """Why the owner may write nothing about its work now. Nobody owns a task that is parked, so nobody begins anything on it."""
     if refusal := not_mine(definition, task, claim):
         return refusal
     if definition.state[task.state].final:
@@ -87,14 +90,36 @@ def _not_now(definition: Definition, task: Task, claim: Claim) -> Refusal | None
     return None
 
 
-def _no_more(definition: Definition, task: Task, others: Sequence[Operation], asked: str, by: Principal) -> Refusal | None:
+def _no_more(definition: Definition, task: Task, others: Sequence[Operation], meant: Intent, by: Principal) -> Refusal | None:
     """What was approved is done once: another name for the same effect of the same fields is no other operation, unless it failed."""
-    if twin := next((item for item in others if item.request_digest == asked and item.status != "failed"), None):
+    if twin := next((item for item in others if item.status != "failed" and _twins(item, meant)), None):
         detail = f"effect {twin.effect} was begun with this request before, under the name {twin.name}"
         return refuse(definition, task, by, "idempotency_conflict", detail, operation=twin.id)
     if len(task.begun) >= MOST_OPEN:
         detail = f"{MOST_OPEN} operations of the task are not finished; finish one first"
         return refuse(definition, task, by, "operation_in_doubt", detail, failed=unsettled(task))
+    return None
+
+
+def _twins(item: Operation, meant: Intent) -> bool:
+    """Whether two operations of one effect are the same in all but name. Two with one request are not only where each undoes another."""
+    if None in (item.compensates, meant.compensates):
+        return same(item.request, meant.request)
+    return item.compensates == meant.compensates
+
+
+def _undoes_nothing(definition: Definition, task: Task, undone: Operation | None, intent: Intent) -> str | None:
+    """Why an operation is not what undoes another one: an effect is undone by the one that its machine declares for that, anything
+    else by what is no effect."""
+    if undone is None or undone.task != task.id or undone.status != "succeeded":
+        return "is no operation of this task that has succeeded"
+    if undone.compensates is not None:
+        return "undoes another one itself"
+    if undone.effect is None:
+        return None if intent.effect is None else f"is no effect, and {intent.effect} is one"
+    effect = definition.effect.get(undone.effect)
+    if intent.effect is None or effect is None or effect.undo != intent.effect:
+        return f"is an effect that {(effect and effect.undo) or 'nothing'} undoes"
     return None
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias, cast, get_origin
 
 from pointsman.errors import Fault
 from pointsman.kernel import definition as form
-from pointsman.kernel import marks, opinion
+from pointsman.kernel import functions, marks, opinion
 from pointsman.kernel.annotations import Unfit, as_json, on_json, parameters, resolved, returning_json, returns, schema_of, takes_null
 from pointsman.kernel.rules import Rule, anyone
 from pointsman.kernel.schema import admits_null
@@ -23,7 +23,15 @@ stored values."""
 
 GUARD_SEES = ("task", "proposal", "principal", "now", "decisions")
 
-_DECLARED: tuple[type, ...] = (marks.State, marks.Event, marks.CheckMark, marks.JudgeMark, marks.ComputedMark, marks.Schedule, marks.Effect)
+_DECLARED: tuple[type, ...] = (
+    marks.State,
+    marks.Event,
+    functions.CheckMark,
+    functions.JudgeMark,
+    functions.ComputedMark,
+    marks.Schedule,
+    marks.Effect,
+)
 _OWN = ("version", "proves", "retry", "max_children", "max_depth")
 _ABSENT = object()
 
@@ -54,8 +62,8 @@ class _Closing:
             doc=inspect.cleandoc(self.body.get("__doc__") or ""),
             fields=fields,
             states=tuple(self.state(name, item) for name, item in self.all(marks.State)),
-            checks=tuple(self.check(name, item) for name, item in self.all((marks.CheckMark, marks.JudgeMark))),
-            computed=tuple(self.computed(name, item) for name, item in self.all(marks.ComputedMark)),
+            checks=tuple(self.check(name, item) for name, item in self.all((functions.CheckMark, functions.JudgeMark))),
+            computed=tuple(self.computed(name, item) for name, item in self.all(functions.ComputedMark)),
             events=tuple(self.event(name, item) for name, item in self.all(marks.Event)),
             proves=tuple(self.proofs()),
             retry=self.retry(),
@@ -226,13 +234,13 @@ class _Closing:
     # ── functions ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def check(self, name: str, item: marks.Checks) -> form.Check:
-        if isinstance(item, marks.JudgeMark):
+        if isinstance(item, functions.JudgeMark):
             return self.judge(name, item)
         function, reads = self.function("check", name, item)
         nulls = tuple((field, self.nullable(name, field, kind)) for field, kind in reads.items())
         return form.Check(name, function, nulls, item.eager, item.timeout, item.opinion, self.at(name))
 
-    def judge(self, name: str, item: marks.JudgeMark) -> form.Check:
+    def judge(self, name: str, item: functions.JudgeMark) -> form.Check:
         """Bound by what it is told: it has no function here, and whoever serves the machine makes one."""
         reads = tuple((field, False) for field in item.reads)
         reference = opinion.reference(name, item.judge)
@@ -245,7 +253,7 @@ class _Closing:
             self.fault("bad_function", f"cannot be called with {field}: {error}", check)
             return False
 
-    def computed(self, name: str, item: marks.ComputedMark[..., Any]) -> form.Computed:
+    def computed(self, name: str, item: functions.ComputedMark[..., Any]) -> form.Computed:
         function, reads = self.function("computed", name, item)
         schema: form.Schema = {}
         try:
@@ -258,7 +266,7 @@ class _Closing:
         return form.Computed(name, function, tuple(reads), schema, self.at(name))
 
     def guard(self, event: str, item: marks.Guards) -> form.Function:
-        mark = item if isinstance(item, marks.GuardMark) else marks.guard(item)
+        mark = item if isinstance(item, functions.GuardMark) else functions.guard(item)
         function, sees = self.function("guard", event, mark)
         if unknown := [name for name in sees if name not in GUARD_SEES]:
             self.fault("bad_function", f"a guard sees {', '.join(GUARD_SEES)}, and not {', '.join(unknown)}", event)

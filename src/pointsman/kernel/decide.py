@@ -16,7 +16,7 @@ from pointsman.kernel import change
 from pointsman.kernel.bound import Bound, inputs_digest
 from pointsman.kernel.case import Case, Proposal
 from pointsman.kernel.definition import Check, Event
-from pointsman.kernel.order import ORDER, Rule
+from pointsman.kernel.order import ORDER, Rule, unfinished
 from pointsman.kernel.refuse import refuse
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.schema import arguments, initial_fields
@@ -93,6 +93,8 @@ def _on_evidence(case: Case, judged: Judged) -> Decision:
         return _accept(case, proposed)
     if case.event.otherwise is None:
         return Refuse(case.no("evidence_failed", _reasons(failed), failed=failed))
+    if refusal := unfinished(case, case.event.otherwise):
+        return Refuse(refusal)
     return _otherwise(case, proposed)
 
 

@@ -30,6 +30,7 @@ from pointsman.kernel.flow import first, reachable, satisfiable, search
 from pointsman.kernel.kinds import misfits
 from pointsman.kernel.prove import false_proofs
 from pointsman.kernel.rules import ANONYMOUS, leaves, says
+from pointsman.types import Duration, hours
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _MACHINE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -60,6 +61,9 @@ SERVER_TOOLS = frozenset(
 LONGEST_WORDS = 200
 MOST = 10**12
 """The largest limit: its millionths fit 64 bits with room."""
+LONGEST: Duration = hours(24 * 36_500)
+"""A hundred years: whatever is declared ends before the calendar does."""
+_AND_AT_MOST = "and at most a hundred years"
 
 OUTCOMES = (None, "failed", "cancelled")
 
@@ -128,8 +132,8 @@ def _whole(definition: Definition) -> Iterator[Fault]:
 
 
 def _retry(retry: Retry) -> Iterator[str]:
-    if retry.tries < 1 or not 0 <= retry.base <= retry.cap:
-        yield "`tries` is a whole number from 1, and `base` no longer than `cap`"
+    if retry.tries < 1 or not 0 <= retry.base <= retry.cap <= LONGEST:
+        yield "`tries` is a whole number from 1, `base` no longer than `cap`, and `cap` no longer than a hundred years"
 
 
 def _tools(definition: Definition) -> Iterator[Fault]:
@@ -164,8 +168,8 @@ def _check(definition: Definition, item: Check) -> Iterator[Fault]:
     yield from _version(item)
     if item.eager and item.opinion:
         yield _at(item, "eager_opinion", "an opinion is slow and costs: it cannot be eager")
-    if item.timeout <= 0:
-        yield _at(item, "bad_time", "its timeout must be longer than nothing")
+    if not 0 < item.timeout <= LONGEST:
+        yield _at(item, "bad_time", f"its timeout must be longer than nothing, {_AND_AT_MOST}")
     if item.judge is not None:
         yield from (_at(item, "bad_judge", text) for text in opinion.faults(item.judge))
         if not item.reads or len(set(item.reads)) < len(item.reads):
@@ -202,8 +206,8 @@ def _state(definition: Definition, item: State) -> Iterator[Fault]:
         yield _at(item, "bad_outcome", "only a final state has an outcome")
     if item.final and (item.lease or item.deadline or item.on_lapse or item.on_deadline or item.initial):
         yield _at(item, "final_waits", "a final state is not initial and has no lease and no deadline")
-    if any(span is not None and span <= 0 for span in (item.lease, item.deadline)):
-        yield _at(item, "bad_time", "a lease or deadline must be longer than nothing")
+    if any(span is not None and not 0 < span <= LONGEST for span in (item.lease, item.deadline)):
+        yield _at(item, "bad_time", f"a lease or deadline must be longer than nothing, {_AND_AT_MOST}")
     if item.on_lapse not in (None, "same", *definition.state):
         yield _at(item, "unknown_state", f'on_lapse is "same" or a state, and {item.on_lapse} is neither')
     if item.on_lapse and item.lease is None:
@@ -251,8 +255,8 @@ def _limit(definition: Definition, event: Event, limit: Limit) -> Iterator[tuple
         yield "name_clash", f"limit {limit.name} is declared twice, or in two ways: declare it once"
     if type(limit.most) not in ((int,) if limit.sum is None else (int, float)) or not 0 < limit.most <= MOST:
         yield "bad_limit", f"what limit {limit.name} lets pass must be more than 0, and a whole number unless it is a sum"
-    if limit.per is not None and (type(limit.per) is not int or limit.per <= 0):
-        yield "bad_time", f"limit {limit.name} must be for a time longer than nothing"
+    if limit.per is not None and (type(limit.per) is not int or not 0 < limit.per <= LONGEST):
+        yield "bad_time", f"limit {limit.name} must be for a time longer than nothing, {_AND_AT_MOST}"
     if limit.per is None and not event.acquires:
         yield "bad_limit", f"limit {limit.name} counts owners, and {event.name} makes none: it does not acquire"
     for name in (limit.key, limit.sum):
@@ -321,8 +325,8 @@ def _schedule(definition: Definition, item: Schedule) -> Iterator[Fault]:
 def _effect(definition: Definition, item: Effect) -> Iterator[Fault]:
     if item.kind not in KINDS:
         yield _at(item, "bad_effect", f"its kind is one of {', '.join(KINDS)}")
-    if item.settle < 0:
-        yield _at(item, "bad_time", "the time to settle is none or more")
+    if not 0 <= item.settle <= LONGEST:
+        yield _at(item, "bad_time", f"the time to settle is none or more, {_AND_AT_MOST}")
     for name in item.during:
         if name in definition.state and definition.state[name].final:
             yield _at(item, "bad_effect", f"it happens in {name}, which is final: nobody works on the task there")

@@ -1,5 +1,6 @@
 """Hooks: receivers outside, and which messages each is to be told."""
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -47,8 +48,8 @@ class Hook:
         scheme, mark, rest = self.url.partition("://")
         if self.kind in ("cloudevents", "call") or not mark:
             return self.url
-        host, slash, path = rest.partition("/")
-        return f"{scheme}://{host}/…" if slash and path else self.url
+        host = re.split(r"[/?#]", rest, maxsplit=1)[0]
+        return self.url if rest.removesuffix("/") == host else f"{scheme}://{host}/…"
 
     def signs(self, now: Instant) -> tuple[str, ...]:
         """The secrets that count at a time, the newest first."""

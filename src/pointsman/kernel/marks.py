@@ -6,18 +6,14 @@
 `>>` binds tighter than `|`, so `a | b >> c` would mean something else: such spellings raise a TypeError that says so.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Never, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Literal, Never, TypeAlias
 
-from pointsman.kernel.definition import Judge, Kind, Misfire
+from pointsman.kernel.definition import Kind, Misfire
+from pointsman.kernel.functions import CheckMark, GuardMark, JudgeMark, Predicate, several
 from pointsman.kernel.rules import Rule, anyone
-from pointsman.kernel.verdict import Verdict
-from pointsman.types import Duration, minutes
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
+from pointsman.types import Duration
 
 # ── states and moves ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -123,138 +119,6 @@ def optional(field: str, default: Any = None) -> OptionalMark:
     return OptionalMark(field, default)
 
 
-# ── functions ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CheckMark(Generic[P]):
-    function: Callable[P, Verdict]
-    version: int
-    eager: bool
-    timeout: Duration
-    opinion: bool
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Verdict:
-        return self.function(*args, **kwargs)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class JudgeMark:
-    judge: Judge
-    reads: tuple[str, ...]
-    timeout: Duration
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ComputedMark(Generic[P, R]):
-    function: Callable[P, R]
-    version: int
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.function(*args, **kwargs)
-
-
-Predicate: TypeAlias = Callable[..., bool] | Callable[..., Verdict]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GuardMark:
-    function: Predicate
-    version: int
-
-    def __call__(self, **sees: Any) -> bool | Verdict:
-        return self.function(**sees)
-
-
-TIMEOUT = minutes(1)
-ANSWER_TOKENS = 1024
-
-
-@overload
-def check(
-    function: Callable[P, Verdict], /, *, version: int = 1, eager: bool = False, timeout: Duration = TIMEOUT, opinion: bool = False
-) -> CheckMark[P]: ...
-@overload
-def check(
-    *, version: int = 1, eager: bool = False, timeout: Duration = TIMEOUT, opinion: bool = False
-) -> Callable[[Callable[P, Verdict]], CheckMark[P]]: ...
-def check(
-    function: Callable[..., Verdict] | None = None,
-    /,
-    *,
-    version: int = 1,
-    eager: bool = False,
-    timeout: Duration = TIMEOUT,
-    opinion: bool = False,
-) -> Any:
-    """A judgement of content: a function of content fields, named as its parameters, that returns a `Verdict`.
-
-    Raise `version` when its meaning changes. An `eager` check is cheap and pure and is judged at every change of content;
-    another one runs when an event requires it, outside any transaction, for at most `timeout`. An `opinion` is a
-    verdict that no proof counts."""
-
-    def mark(function: Callable[..., Verdict]) -> CheckMark[...]:
-        return CheckMark(_plain(function), version, eager, timeout, opinion)
-
-    return mark if function is None else mark(function)
-
-
-def judge(
-    rubric: str,
-    /,
-    *,
-    model: str,
-    reads: str | tuple[str, ...],
-    max_tokens: int = ANSWER_TOKENS,
-    base_url: str | None = None,
-    api_key_env: str | None = None,
-    price: tuple[float, float] | None = None,
-    timeout: Duration = TIMEOUT,
-) -> JudgeMark:
-    """A check by an LLM: does the content of the fields it `reads` meet the rubric? Its verdict is an opinion, which no
-    proof counts. It is not asked while one of the fields is null.
-
-    `model` is "openai:…", "openai-responses:…" or "anthropic:…". `base_url` is that of a compatible service; `api_key_env`
-    names the environment variable that holds its key. With a `price` per million tokens (in, out) the cost is kept beside
-    the verdict. All attempts together take at most `timeout`."""
-    texts = (rubric, model, base_url or "", api_key_env or "", *_several(reads))
-    if not all(isinstance(text, str) for text in texts) or type(max_tokens) is not int:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError("write judge(rubric, model=text, reads=(names), max_tokens=number)")
-    charged = None if price is None else (float(price[0]), float(price[1]))
-    return JudgeMark(Judge(rubric, model, max_tokens, base_url, api_key_env, charged), _several(reads), timeout)
-
-
-@overload
-def computed(function: Callable[P, R], /, *, version: int = 1) -> ComputedMark[P, R]: ...
-@overload
-def computed(*, version: int = 1) -> Callable[[Callable[P, R]], ComputedMark[P, R]]: ...
-def computed(function: Callable[..., Any] | None = None, /, *, version: int = 1) -> Any:
-    """A stored pure function of content fields, named as its parameters; its return annotation is its type."""
-
-    def mark(function: Callable[..., Any]) -> ComputedMark[..., Any]:
-        return ComputedMark(_plain(function), version)
-
-    return mark if function is None else mark(function)
-
-
-@overload
-def guard(function: Predicate, /, *, version: int = 1) -> GuardMark: ...
-@overload
-def guard(*, version: int = 1) -> Callable[[Predicate], GuardMark]: ...
-def guard(function: Predicate | None = None, /, *, version: int = 1) -> Any:
-    """A pure predicate inside the decision, for an event's `when`. Its parameters name what it sees: task, proposal, principal,
-    now, decisions. A `Verdict` tells the reason."""
-
-    def mark(function: Predicate) -> GuardMark:
-        return GuardMark(_plain(function), version)
-
-    return mark if function is None else mark(function)
-
-
-def _plain(function: Any) -> Any:
-    return function.__func__ if isinstance(function, staticmethod) else function  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-
-
 # ── limits ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -327,15 +191,11 @@ class Event:
             if not isinstance(move, Moves):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError("an event is made of moves such as `a >> b`; write `(a | b) >> c` for several sources")
         self.moves, self.by, self.otherwise, self.acquires, self.tool = moves, by, otherwise, acquires, tool
-        self.sets: tuple[Sets, ...] = _several(sets)
-        self.requires: tuple[Checks, ...] = _several(requires)
-        self.when: tuple[Guards, ...] = _several(when)
-        self.limits: tuple[Limit, ...] = _several(limits)
+        self.sets: tuple[Sets, ...] = several(sets)
+        self.requires: tuple[Checks, ...] = several(requires)
+        self.when: tuple[Guards, ...] = several(when)
+        self.limits: tuple[Limit, ...] = several(limits)
         self.tells = tells
-
-
-def _several(items: Any) -> tuple[Any, ...]:
-    return items if isinstance(items, tuple) else (items,)  # pyright: ignore[reportUnknownVariableType]
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,7 +234,7 @@ class Effect:
             raise TypeError("an effect happens in states: write during=approved, or during=approved | paying")
         self.name, self.during, self.settle, self.undo = name, during, settle, undo
         self.kind: Kind = kind
-        self.request: tuple[str, ...] = _several(request)
+        self.request: tuple[str, ...] = several(request)
 
 
 # ── schedules ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -33,6 +33,7 @@ Status = Literal["started", "succeeded", "failed", "not_done"]
 Standing = Literal["started", "in_doubt", "succeeded", "failed", "not_done"]
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+STANDINGS: tuple[Standing, ...] = get_args(Standing)
 AGAIN: frozenset[Kind] = frozenset({"repeatable", "keyed"})
 """What a new owner begins again without asking anybody."""
 
@@ -152,12 +153,14 @@ class Pending:
 
 
 def pending(definition: Definition, task: Task, every: Sequence[Operation], plan: Sequence[Planned]) -> list[Pending]:
-    """Nothing is to be done of a task that is over."""
+    """Nothing is to be done of a task that is over; and what undoes an effect is not to be done, but may."""
     if definition.state[task.state].final:
         return []
     names, effects = {item.name for item in every}, {item.effect for item in every}
     again = [Pending(item.name, item.kind, "not_done", item.id) for item in every if item.status == "not_done"]
-    declared = [Pending(item.name, item.kind, "declared") for item in definition.effects if task.state in item.during]
+    undoing = {item.undo for item in definition.effects}
+    open_now = [item for item in definition.effects if task.state in item.during and item.name not in undoing]
+    declared = [Pending(item.name, item.kind, "declared") for item in open_now]
     new = [item for item in declared if item.name not in effects]
     planned = [Pending(item.name, item.kind, "planned") for item in plan if item.name not in names | {item.name for item in new}]
     return [*again, *new, *planned]

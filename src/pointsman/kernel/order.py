@@ -94,14 +94,15 @@ def not_held(case: Case) -> Refusal | None:
 
 
 def settled(case: Case) -> Refusal | None:
+    return unfinished(case, case.event.target(case.task.state) or case.task.state)
+
+
+def unfinished(case: Case, target: str) -> Refusal | None:
     """A task is not completed while something of it is under way or in doubt; it may be given up."""
-    task = case.task
-    if not task.begun:
+    state = case.machine.definition.state[target]
+    if not case.task.begun or not state.final or state.outcome is not None:
         return None
-    target = case.machine.definition.state[case.event.target(task.state) or task.state]
-    if not target.final or target.outcome is not None:
-        return None
-    listed = operation.unsettled(task)
+    listed = operation.unsettled(case.task)
     said = ", ".join(f"{item['name']} ({item['status']})" for item in listed)
     return case.no("operation_in_doubt", f"not finished: {said}", failed=listed)
 

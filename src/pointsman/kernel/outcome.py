@@ -17,7 +17,8 @@ from pointsman.types import SECOND, Instant, iso
 
 
 def settle(machine: Bound, task: Task, operation: Operation, said: Said, claim: Claim, now: Instant) -> Step | Refuse:
-    """What came of an operation: by the task's owner, or, of one to `ask` for that is in doubt, by an operator who is a person."""
+    """What came of an operation: by the task's owner, or, of one to `ask` for that is in doubt, or whose task is over, by an operator
+    who is a person."""
     definition, by = machine.definition, claim.by
     answers = _answers(definition, task, operation, claim)
     if (refusal := not_mine(definition, task, claim)) and not answers:
@@ -33,9 +34,10 @@ def settle(machine: Bound, task: Task, operation: Operation, said: Said, claim: 
 
 
 def _answers(definition: Definition, task: Task, operation: Operation, claim: Claim) -> bool:
-    """Whether a person says what nobody else can. An old epoch is refused whoever sends it."""
-    by = claim.by
-    if operation.kind != "ask" or operation.standing(task, over=definition.state[task.state].final) != "in_doubt":
+    """Whether a person says what nobody else can: of what is to be asked for, and of anything once the task is over. An old epoch is
+    refused whoever sends it."""
+    by, over = claim.by, definition.state[task.state].final
+    if not (operation.kind == "ask" or over) or operation.standing(task, over=over) != "in_doubt":
         return False
     return by.kind == "person" and by.has(OPERATOR) and claim.epoch in (None, task.epoch)
 
@@ -55,7 +57,7 @@ def _doubtful(definition: Definition, task: Task, operation: Operation, said: Sa
     if operation.kind == "ask":
         detail = f"operation {operation.name} is in doubt: a person with role {OPERATOR} says what happened"
         return refuse(definition, task, claim.by, "operation_in_doubt", detail, operation=operation.id)
-    if operation.kind == "lookup" and said.status == "not_done" and now < operation.settles_at:
+    if operation.kind == "lookup" and said.status != "succeeded" and now < operation.settles_at:
         detail = f"operation {operation.name} may still arrive until {iso(operation.settles_at)}: look again after that"
         wait = -(-(operation.settles_at - now) // SECOND)
         return refuse(definition, task, claim.by, "operation_in_doubt", detail, operation=operation.id, retry_after_s=wait)

@@ -7,13 +7,27 @@ from hashlib import sha256
 
 PREFIX = "whsec_"
 VERSION = "v1,"
+SHORTEST_KEY = 24
+"""As Standard Webhooks has it, in bytes."""
+
+
+def key(secret: str) -> bytes:
+    """What a secret stands for. A ValueError for what is no secret: an empty one would sign for anybody."""
+    if not isinstance(secret, str):  # pyright: ignore[reportUnnecessaryIsInstance] - it may come out of the environment
+        raise ValueError("a secret is text")
+    try:
+        found = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+    except ValueError:
+        raise ValueError(f"a secret is {PREFIX} and base64 after it") from None
+    if len(found) < SHORTEST_KEY:
+        raise ValueError(f"a secret holds at least {SHORTEST_KEY} bytes")
+    return found
 
 
 def sign(secret: str, message: str, timestamp: int, body: bytes) -> str:
     """One secret's signature of a message's id, the second it was sent at, and its body."""
-    key = base64.b64decode(secret.removeprefix(PREFIX))
     signed = f"{message}.{timestamp}.".encode() + body
-    return VERSION + base64.b64encode(hmac.digest(key, signed, sha256)).decode()
+    return VERSION + base64.b64encode(hmac.digest(key(secret), signed, sha256)).decode()
 
 
 def signatures(secrets: Iterable[str], message: str, timestamp: int, body: bytes) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pointsman.kernel.definition import Definition, Event, Schema
+from pointsman.kernel.operation import STANDINGS
 
 Properties = dict[str, Schema]
 
@@ -164,13 +165,15 @@ OPERATION: Properties = {
     "kind": TEXT,
     "effect": _or_null(TEXT),
     "request": said({}, "Exactly what to do. " + _DATA),
-    "status": one_of(("started", "in_doubt", "succeeded", "failed", "not_done")),
+    "status": one_of(STANDINGS),
     "result": said({}, "What it brought back. " + _DATA),
     "epoch": WHOLE,
     "attempt": said(WHOLE, "How often it was begun."),
     "deadline": said(TEXT, "When whoever began it last gives up."),
     "settles_at": said(TEXT, "From when on a remote that does not know of it never will."),
     "testimony": _list(OBJECT),
+    "known": said({"type": "boolean"}, "It stood so before this call, which changed nothing."),
+    "replayed": said({"type": "boolean"}, "An earlier answer, given again for its idempotency key: ask resume_task how it stands."),
 }
 RESUMED: Properties = {
     "task": ID,

@@ -153,6 +153,7 @@ async def _finish(asked: Asked) -> Content:
         asked.args["status"],
         asked.args.get("result"),
         by=asked.who,
+        task=asked.args["task_id"],
         epoch=asked.epoch(asked.args["task_id"]),
         note=asked.args.get("note"),
         session=asked.session,
@@ -162,9 +163,10 @@ async def _finish(asked: Asked) -> Content:
 
 
 async def _ledger(asked: Asked, shown: Shown) -> Content:
-    """An operation as it stands; the call has renewed the lease."""
-    asked.moved(await asked.board.aio.get(shown.operation.task))
-    return {**operation_json(shown), "untrusted": ["request", "result", "testimony"]}
+    """An operation as it stands, and whether this call changed anything; it has renewed the lease."""
+    asked.moved(shown.task or await asked.board.aio.get(shown.operation.task))
+    said = {"known": shown.known, "replayed": shown.replayed}
+    return {**operation_json(shown), **said, "untrusted": ["request", "result", "testimony"]}
 
 
 async def _checkpoint(asked: Asked) -> Content:

@@ -25,8 +25,10 @@ PROPOSE = (
 
 BEGIN = (
     "Write down something before you do it outside of Pointsman, so that nobody does it twice. `status` of the answer says what to do: "
-    "started: do it now, then finish_operation. succeeded or failed: it was done, use `result`. in_doubt: an owner before you began it; "
-    "if it is repeatable or keyed do it again, if lookup look first whether it happened, if ask leave it to a person."
+    "started, with known and replayed false: do it now, then finish_operation. succeeded or failed: it was done, use `result`. "
+    "in_doubt: an owner before you began it; if it is repeatable or keyed do it again, if lookup look first whether it happened, if ask "
+    "leave it to a person. started with known true: you began it before; if you do not know whether you did it, treat it as in_doubt. "
+    "With replayed true the answer is an old one: ask resume_task how it stands."
 )
 KINDS = (
     "What may be done when nobody knows whether it happened: repeatable (do it again, no harm), keyed (do it again under the same id, the "

@@ -1,6 +1,8 @@
 """CloudEvents 1.0 as JSON lines, to a file or to standard output."""
 
+import errno
 import os
+import stat
 import sys
 from urllib.parse import unquote, urlsplit
 
@@ -11,6 +13,8 @@ from pointsman.kernel.message import Message
 from pointsman.types import Instant
 
 PRIVATE = 0o600
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOCTTY | os.O_NONBLOCK
+"""A pipe that nobody reads is not waited for."""
 
 
 def line(hook: Hook, message: Message) -> str:
@@ -43,8 +47,10 @@ def _put(url: str, text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    file = os.open(unquote(urlsplit(url).path), os.O_WRONLY | os.O_APPEND | os.O_CREAT, PRIVATE)
+    file = os.open(unquote(urlsplit(url).path), _APPEND, PRIVATE)
     try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
         left = text.encode()
         while left:
             left = left[os.write(file, left) :]

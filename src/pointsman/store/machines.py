@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pointsman.kernel.chain import canonical, digest, parse
-from pointsman.kernel.definition import Definition, export, restore
+from pointsman.kernel.definition import Definition
+from pointsman.kernel.exported import export, restore
 from pointsman.store.database import Row, Tx
 from pointsman.types import Instant
 

@@ -4,7 +4,8 @@ A row stands as its last entry says, which is that of `version`; its own hash vo
 entry was pruned.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -117,16 +118,20 @@ def put(tx: Tx, task_key: int, before: Kept | None, operation: Operation, versio
     return tx("advance_operation", **moved, expected_version=before.version)
 
 
-def testify(tx: Tx, operation: str, by: str, epoch: int | None, said: Said) -> None:
+def testify(tx: Tx, operation: Operation, by: str, epoch: int | None, said: Said) -> None:
     """Keep what was said, once, unless enough was."""
-    made = Testimony(by, epoch, tx.now, said.status, said.result, said.note)
-    heard = testimonies(tx, operation)
+    made, of = Testimony(by, epoch, tx.now, said.status, said.result, said.note), operation.id
+    heard = testimonies(tx, operation.task, of, of).get(of, ())
     if len(heard) < MOST_TESTIMONIES and not any(made.repeats(kept) for kept in heard):
-        tx("add_testimony", operation=operation, **dict(zip(made.__slots__, made.row, strict=True)), hash=_seal(operation, made.row))
+        tx("add_testimony", operation=of, **dict(zip(made.__slots__, made.row, strict=True)), hash=_seal(of, made.row))
 
 
-def testimonies(tx: Tx, operation: str) -> list[Testimony]:
-    return [_testimony(row) for row in tx("testimonies_of", operation=operation)]
+def testimonies(tx: Tx, task_id: str, first: str, last: str) -> Mapping[str, Sequence[Testimony]]:
+    """What was said of a task's operations whose ids lie from one to another, by operation."""
+    found = defaultdict[str, list[Testimony]](list)
+    for operation, *said in tx("testimonies_of", task=task_id, first=first, last=last):
+        found[operation].append(_testimony(tuple(said)))
+    return found
 
 
 def _testimony(row: Row) -> Testimony:

@@ -141,6 +141,8 @@ def unpaired(tx: Tx) -> list[str]:
 
 
 def _held(tx: Tx, lane: Lane) -> Row | None:
+    """The lane, locked, while it is its holder's. The time is asked for before: whoever decides has it first, and lanes after it."""
+    assert tx.now
     found = tx("lock_message_lane", hook=lane.hook, task=lane.task, claim=lane.claim)
     return None if found is None or found[1] is not None else found
 

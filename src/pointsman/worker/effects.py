@@ -9,18 +9,21 @@ What an effect whose outcome nobody knows may do next is its kind's rule:
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from pointsman.engine.ledger import LONGEST_S, Ledger
 from pointsman.engine.operations import Shown
 from pointsman.engine.owning import Owning
 from pointsman.engine.steps import Steps, verb
+from pointsman.engine.view import typed
 from pointsman.errors import Refused, invalid
 from pointsman.kernel.definition import Kind
+from pointsman.kernel.ingest import clean
 from pointsman.kernel.operation import AGAIN, Operation, Outcome
 from pointsman.types import SECOND, Json
 from pointsman.worker.outcomes import Defer, EffectFailed, Fail, Finding, Found, Halt, NotFound, NotSent, Unknown, Waits
-from pointsman.worker.owned import Call, Owned, answer
+from pointsman.worker.owned import Call, Misused, Owned, answer
 
 Send = Callable[[Operation], Any]
 Find = Callable[[Operation], Any]
@@ -28,6 +31,8 @@ Find = Callable[[Operation], Any]
 TIMEOUT_S = 60.0
 SPARE_S = 5.0
 """By how much longer than its timeout a lease is asked for, so that it still outlasts it when the answer has come."""
+LONGEST_SEND_S = LONGEST_S - 60.0
+"""So that a lease can outlast it."""
 UNKNOWN_REST_S = 60.0
 
 
@@ -56,6 +61,11 @@ class Effects(Owned):
         Of an effect that the machine declares, kind and request are the machine's. Another operation has a `kind` and a `request`
         of its own. `find(op)` asks the remote whether it knows of it: Found(result), NotFound or Unknown. Whatever else than NotSent
         and EffectFailed `send` raises leaves in doubt what happened."""
+        typed(("name", name, str), ("timeout_s", timeout_s, float | int))
+        if not 1 <= timeout_s <= LONGEST_SEND_S:
+            raise invalid(("timeout_s", f"must be from 1 to {LONGEST_SEND_S:g} seconds"))
+        if not callable(send):
+            raise invalid(("send", "must be a function"))
         definition = self._keeper.definition(self.task)
         declared = definition.effect.get(name)
         if (declared.kind if declared else kind) == "lookup" and find is None:
@@ -119,7 +129,7 @@ class Effects(Owned):
             self._probe("send.before")
             result = yield Call(send, operation)
             self._probe("send.after")
-        except NotSent:
+        except (NotSent, Misused):
             yield from self._not_sent(shown)
             raise
         except EffectFailed as no:
@@ -135,9 +145,16 @@ class Effects(Owned):
             yield from self._settled(shown.operation, "not_done", None)
 
     def _settled(self, operation: Operation, status: Outcome, result: Json) -> Steps[Operation]:
-        """What came of it. Whoever has lost the task meanwhile says so all the same: it is kept as testimony."""
+        """What came of it. Whoever has lost the task meanwhile says so all the same: it is kept as testimony. What cannot be kept as
+        a result leaves nothing in doubt either: the outcome is written down without it, and then the handler is told."""
         self._probe("outcome.before")
-        shown = yield from self._asked(operation.name, Ledger.finish.steps(self.pm, operation.id, status, result, **self._owner))
+        said = partial(Ledger.finish.steps, self.pm, operation.id, status, **self._owner)
+        try:
+            shown = yield from self._asked(operation.name, said(result))
+        except Refused as no:
+            if no.code == "invalid":
+                yield from self._asked(operation.name, said(None, note=clean(f"its result could not be kept: {no.refusal.detail}")))
+            raise
         self._probe("outcome.after")
         return shown.operation
 

@@ -52,14 +52,14 @@ def _put_off(pm: Pointsman, task: Task, by: By, reason: str, **rest: Any) -> Tas
     if held is None:
         return None
     try:
-        return pm.release(task.id, by=by, epoch=held.epoch, reason=clean(reason), counts=False, **rest)
+        return pm.release(task.id, by=by, epoch=held.epoch, reason=_words(reason), counts=False, **rest)
     except Refused as no:
         return _released(pm, held, by, no.refusal.detail, error=True) if no.code == "invalid" else None
 
 
 def _cancelled(pm: Pointsman, task: Task, by: By, reason: str) -> Task | None:
     try:
-        return pm.cancel(task.id, by=by, epoch=task.epoch, reason=clean(reason)).task
+        return pm.cancel(task.id, by=by, epoch=task.epoch, reason=_words(reason)).task
     except Refused:
         return None
 
@@ -74,8 +74,14 @@ def _held(pm: Pointsman, id: str, epoch: int, by: By) -> Task | None:
     return task if (task.owner, task.epoch) == (name, epoch) and task.lease is not None else None
 
 
+def _words(reason: object) -> str:
+    """A handler may give anything for a reason; its task is not held for that until the lease is over."""
+    text = clean(reason if isinstance(reason, str) else repr(reason))
+    return text if text.strip() else "no reason was given"
+
+
 def _released(pm: Pointsman, task: Task, by: By, reason: str, **how: Any) -> Task | None:
     try:
-        return pm.release(task.id, by=by, epoch=task.epoch, reason=clean(reason), **how)
+        return pm.release(task.id, by=by, epoch=task.epoch, reason=_words(reason), **how)
     except Refused:
         return None

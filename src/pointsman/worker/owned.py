@@ -29,6 +29,10 @@ POINTS = (
 """Every point that a worker's probe is called at."""
 
 
+class Misused(TypeError):
+    """An async function where a plain handler can call none: nothing of it was run."""
+
+
 class Call:
     """Something of the handler's own is run: by a blocking handler a plain function, by an awaiting one either kind."""
 
@@ -39,7 +43,7 @@ class Call:
         answer = self.function(*self.args)
         if iscoroutine(answer):
             answer.close()
-            raise TypeError("an async function is called by an async handler: write `async def` and `await work...`")
+            raise Misused("an async function is called by an async handler: write `async def` and `await work...`")
         return answer
 
     async def arun(self, db: Database) -> Any:

@@ -82,11 +82,10 @@ RELEASE = closed(
 _WHY: Schema = {"type": "string", "maxLength": 4_000, "pattern": r"\S"}
 CANCELLING = closed({"reason": _WHY, "cascade": {"type": "boolean"}, "epoch": or_null(COUNT)}, optional=["cascade", "epoch"])
 UNPARKING = closed({"reason": _WHY})
-_MEMBER: Schema = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": _PATTERN}
 _WHEN = or_null({"type": "string", "format": "date-time"})
 HELD = closed(
     {
-        "match": {**closed(dict.fromkeys(MEMBERS, _MEMBER), optional=MEMBERS), "minProperties": 1},
+        "match": {**closed(dict.fromkeys(MEMBERS, NAME), optional=MEMBERS), "minProperties": 1},
         "from": _WHEN,
         "until": _WHEN,
         "reason": {"type": "string", "minLength": 1, "maxLength": LONGEST_REASON},

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from pointsman.kernel.definition import KINDS, Schema
+from pointsman.kernel.operation import STANDINGS
 
 TEXT: Schema = {"type": "string"}
 WHOLE: Schema = {"type": "integer"}
@@ -189,7 +190,7 @@ OPERATION = closed(
         "kind": KIND,
         "effect": or_null(TEXT),
         "request": ANY,
-        "status": {"type": "string", "enum": ["started", "in_doubt", "succeeded", "failed", "not_done"]},
+        "status": {"type": "string", "enum": [*STANDINGS]},
         "result": ANY,
         "epoch": WHOLE,
         "attempt": WHOLE,

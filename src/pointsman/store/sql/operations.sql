@@ -54,10 +54,13 @@ INSERT INTO testimonies (operation, by, epoch, at, status, result, note, hash)
 VALUES (:operation, :by, :epoch, :at, :status, :result, :note, :hash);
 
 -- name: testimonies_of :many
-SELECT by, epoch, at, status, result, note
-FROM testimonies
-WHERE operation = :operation
-ORDER BY key;
+-- What was said of a page of a task's operations.
+SELECT s.operation, s.by, s.epoch, s.at, s.status, s.result, s.note
+FROM operations AS o
+JOIN tasks AS t ON t.key = o.task
+JOIN testimonies AS s ON s.operation = o.id
+WHERE t.id = :task AND o.id >= :first AND o.id <= :last
+ORDER BY s.key;
 
 -- name: testimonies_after :many
 -- Every testimony, for verification.
