@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 from acceptance.board import Board, board, ended, until
-from acceptance.cli import environment
 from pointsman import Pointsman, Principal
 from pointsman.types import seconds
 from pointsman.worker.effects import slack_s
-from promises.paying import KINDS, POINTS, SETTLE_S, TIMEOUT_S, Payments, deaths
+from promises.doomed import deaths, fleet
+from promises.paying import KINDS, POINTS, SETTLE_S, TIMEOUT_S, Payments
 from promises.remote import Remote, book, running, times
 from promises.test_p03_a_replaced_owner_writes_nothing import rows
 
@@ -72,7 +72,7 @@ def world(shared_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     folder = tmp_path_factory.mktemp("deaths")
     with Pointsman(shared_url, [Payments]) as pm, running(folder) as remote:
         ids = {(kind, fatal): pm.create("payments", {"kind": kind, "fatal": fatal}, by="ann").id for kind in KINDS for fatal in FATAL[kind]}
-        with fleet(shared_url, folder, remote):
+        with fleet("promises.paying", shared_url, folder, remote):
             made = World(pm, folder, ids)
             left = set(ids.values())
             until("all are settled", lambda: settle(made, left), patience_s=180)
@@ -83,21 +83,6 @@ def world(shared_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def settle(world: World, left: set[str]) -> bool:
     left -= {id for id in left if world.settled(id)}
     return not left
-
-
-@contextmanager
-def fleet(url: str, folder: Path, remote: Remote) -> Iterator[None]:
-    env = environment({"P4_PORT": str(remote.port), "P4_FOLDER": str(folder)})
-    env["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    process = subprocess.Popen([sys.executable, "-m", "promises.paying", url], env=env)
-    (folder / "enough").unlink(missing_ok=True)
-    try:
-        yield
-        (folder / "enough").touch()
-        assert process.wait(30) == 0
-    finally:
-        (folder / "enough").touch()
-        process.wait(30)
 
 
 def test_a_worker_died_at_every_point_it_was_told_to(world: World) -> None:
@@ -140,7 +125,7 @@ def test_what_only_a_person_knows_waits_for_one_and_is_done_once(world: World, s
                 operation = world.effect(id).operation
                 known = [line["receipt"] for line in book(world.folder) if line["id"] == operation.id]
                 world.pm.finish(operation.id, "succeeded" if known else "not_done", known[0] if known else None, by=OLGA)
-        with fleet(shared_url, world.folder, remote):
+        with fleet("promises.paying", shared_url, world.folder, remote):
             until("all are paid", lambda: all(world.pm.get(id).state == "paid" for id in asked))
     assert {times(world.folder)[world.effect(id).operation.id] for id in asked} == {1}
     answered = {id for id in asked for entry in world.pm.history(id) if entry.by == "olga"}
