@@ -4,6 +4,7 @@
     enqueue N        put N no-op jobs into an empty queue at once: their rate
     jobs BATCH N     the same, and do them all, so many at a time: the rate of doing
     steps CALLERS N  N durable steps by so many callers: their rate
+    steps_on_a_file  the same on a SQLite file
     hang             one job, which says "started" and never ends
     recover          a worker, which says "again" when that job comes to it
 

@@ -1,5 +1,6 @@
 """DBOS: workflows of ten steps, and one that hangs in a step and is resumed when the program starts again."""
 
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -59,6 +60,11 @@ def steps(url: str, callers: int, count: int) -> None:
     DBOS.destroy()
 
 
+def steps_on_a_file(_url: str, callers: int, count: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        steps(f"sqlite:///{folder}/steps.db", callers, count)
+
+
 def hang(url: str) -> None:
     _opened(url)
     DBOS.launch()
@@ -73,4 +79,4 @@ def recover(url: str) -> None:
     threading.Event().wait()
 
 
-start(setup=setup, steps=steps, hang=hang, recover=recover)
+start(setup=setup, steps=steps, steps_on_a_file=steps_on_a_file, hang=hang, recover=recover)

@@ -1,15 +1,16 @@
 """Ours, under the same orders as the peers: a machine of three states; a job is one task, claimed and finished, each step an entry."""
 
+import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from threading import Event as Signal
+from threading import Semaphore
 
 from driver import rate, say, start
 
-from pointsman import Event, Machine, Pointsman, State, owner
-from pointsman.types import seconds
+from pointsman import Event, Machine, Outcome, Pointsman, State, Work, Worker, minutes, owner, seconds
 
 AT_ONCE = 1_000
+STEPS = 10
 LEASE_S = 5
 LOOK_S = 0.05
 
@@ -18,6 +19,15 @@ class Jobs(Machine, name="jobs"):
     version = 1
     queued = State(initial=True)
     running = State()
+    done = State(final=True, outcome="failed")
+    take = Event(queued >> running, acquires=True)
+    finish = Event(running >> done, by=owner)
+
+
+class Flow(Machine, name="flow"):
+    version = 1
+    queued = State(initial=True)
+    running = State(lease=minutes(10))
     done = State(final=True, outcome="failed")
     take = Event(queued >> running, acquires=True)
     finish = Event(running >> done, by=owner)
@@ -33,13 +43,13 @@ class Stuck(Machine, name="stuck"):
 
 
 def _opened(url: str) -> Pointsman:
-    return Pointsman(url, [Jobs, Stuck])
+    return Pointsman(url, [Jobs, Flow, Stuck])
 
 
-def create(pm: Pointsman, count: int) -> None:
+def create(pm: Pointsman, count: int, machine: str = "jobs") -> None:
     """So many jobs at once."""
     for begun in range(0, count, AT_ONCE):
-        pm.create_many("jobs", [{}] * min(AT_ONCE, count - begun), by="bench")
+        pm.create_many(machine, [{}] * min(AT_ONCE, count - begun), by="bench")
 
 
 def claim_and_finish(pm: Pointsman, batch: int, count: int) -> None:
@@ -79,13 +89,29 @@ def jobs(url: str, batch: int, count: int) -> None:
 
 
 def steps(url: str, callers: int, count: int) -> None:
-    """A durable step is one accepted event, with its entry."""
-    with _opened(url) as pm, ThreadPoolExecutor(callers) as pool:
-        create(pm, count)
-        claimed = [task for _ in range(0, count, AT_ONCE) for task in pm.claim_many("jobs", min(AT_ONCE, count), by="bench")]
+    """Tasks of ten steps by a worker: each is claimed, its steps are remembered one by one, and it is finished."""
+    flows, told = count // STEPS, Semaphore(0)
+    with _opened(url) as pm:
+        create(pm, flows, "flow")
+        worker = Worker(pm)
+        worker.told = lambda _: told.release()
+
+        @worker.on("flow")
+        def ten(work: Work) -> Outcome:
+            assert sum(work.step(f"step {number}", lambda: 1) for number in range(STEPS)) == STEPS
+            return work.propose("finish")
+
         began = time.perf_counter()
-        list(pool.map(lambda task: pm.propose(task.id, "finish", by="bench", epoch=task.epoch), claimed))
-        rate(count, began)
+        worker.start("bench", concurrency=callers)
+        for _ in range(flows):
+            assert told.acquire(timeout=60)
+        rate(flows * STEPS, began)
+        worker.stop()
+
+
+def steps_on_a_file(_url: str, callers: int, count: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        steps(f"sqlite:///{folder}/steps.db", callers, count)
 
 
 def hang(url: str) -> None:
@@ -105,4 +131,4 @@ def recover(url: str) -> None:
         say(again=True)
 
 
-start(setup=setup, enqueue=enqueue, jobs=jobs, steps=steps, hang=hang, recover=recover)
+start(setup=setup, enqueue=enqueue, jobs=jobs, steps=steps, steps_on_a_file=steps_on_a_file, hang=hang, recover=recover)

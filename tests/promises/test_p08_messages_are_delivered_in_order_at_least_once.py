@@ -1,28 +1,33 @@
 """P8: a message is written with its change and delivered at least once under a stable id; first deliveries are in order per task and
 receiver; one that cannot be delivered is parked with its lane, visible and redrivable, never lost."""
 
+import json
 import os
 import subprocess
 import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from acceptance.board import until
 from pausing import PATIENCE_S, Pausing
 from pointsman import Pointsman, Task
 from pointsman.engine import relaying as engine
-from pointsman.engine.relaying import HELD, RETRY, TAKEN, Answer, Inline, Relay, Sink
+from pointsman.engine.relaying import AT_ONCE, HELD, POOL_SIZE, RETRY, TAKEN, Answer, Inline, Relay, Sink
 from pointsman.errors import StoreError
 from pointsman.kernel.hook import Hook
 from pointsman.kernel.message import Message
+from pointsman.store.outbox import Lane
 from pointsman.testing import FakeClock
 from pointsman.types import Instant, hours, seconds
 from promises import relaying
 from promises.relaying import START, Talk
+from sinks.receiver import Receiver as Webhooks
 
 Got = list[tuple[str, int, str]]
 """What a receiver took, in order: task, version, id of the message."""
@@ -146,6 +151,57 @@ class Failing:
         if point == self.point:
             self.point = None
             raise StoreError("store_unavailable", "planned")
+
+
+SERVES = """
+import pathlib
+import sys
+
+from pointsman.cli import main
+from pointsman.engine import relaying
+from pointsman.types import seconds
+
+relaying.HELD = seconds(1)
+folder = pathlib.Path(sys.argv[1])
+(folder / "work.py").write_text("from promises.relaying import Talk\\n\\nmachines = [Talk]\\n")
+sys.argv[1:] = ["serve", str(folder / "work.py"), "--db", sys.argv[2], "--port", "0", "--json"]
+main()
+"""
+"""A server that holds a lane for no longer than a test can wait."""
+
+
+def test_a_server_that_is_killed_while_it_relays_loses_nothing(url: str, tmp_path: Path) -> None:
+    """A whole server with a webhook, killed again and again while its receiver is being told; another comes at once."""
+    receiver = Webhooks()
+    with Pointsman(url, [Talk]) as pm:
+        pm.add_hook(receiver.url(), "webhook", ["event:say"], by="olga", allow_private=True)
+        tasks = [pm.create("talk", {}, by="ann") for _ in range(4)]
+        for round_ in range(1, 7):
+            with served(url, tmp_path) as server:
+                for task in tasks * 5:
+                    say(pm, task)
+                told = len(receiver.posts)
+                until("some are told", lambda told=told, round_=round_: len(receiver.posts) >= told + 2 * round_)
+                server.kill()
+        with served(url, tmp_path):
+            until("all are told", lambda: not pm.backlogs())
+        receiver.close()
+        bodies = [(json.loads(post.body)["data"], post.headers["Webhook-Id"]) for post in receiver.posts]
+        assert faults([(data["task"], data["version"], id) for data, id in bodies], as_said(pm)) == []
+        assert pm.verify().ok
+
+
+@contextmanager
+def served(url: str, folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    process = subprocess.Popen([sys.executable, "-c", SERVES, str(folder), url], stdout=subprocess.PIPE, text=True, env=env)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline(), "it is ready"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.parametrize("point", ["before:open_lanes", "before:add_messages", "after:add_messages"])
@@ -347,6 +403,48 @@ def test_two_relays_share_the_work_and_send_nothing_twice(url: str, pm: Pointsma
             ended.result(PATIENCE_S)
     assert len(receiver.got) == 60
     assert faults(receiver.got, as_said(pm)) == []
+
+
+class Full(Executor):
+    """All of its threads are busy for ever."""
+
+    def __init__(self) -> None:
+        self.lanes: list[tuple[str, str]] = []
+
+    def submit(self, fn: object, /, *args: object, **kwargs: object) -> "Future[object]":  # type: ignore[override]
+        lane = next(part for part in args if isinstance(part, Lane))
+        self.lanes.append((lane.hook, lane.task))
+        return Future()
+
+
+def test_no_lane_is_held_that_no_thread_is_there_for(pm: Pointsman, clock: FakeClock) -> None:
+    """It would be held for nothing, and sent a second time by whoever comes when that is over."""
+    for _ in range(POOL_SIZE // AT_ONCE + 2):
+        listening(pm)
+    _spoken(pm, AT_ONCE, AT_ONCE)
+    full, receiver = Full(), Receiver()
+    busy = Relay(pm.engine, lambda hook: receiver, full)
+    all_due(busy)
+    assert len(set(full.lanes)) == len(full.lanes) == POOL_SIZE
+    other = relay(pm, receiver)
+    all_due(other)
+    assert len(receiver.got) == 2 * AT_ONCE, "what is not held goes out by another"
+
+
+def test_each_hook_is_the_first_in_its_turn(pm: Pointsman) -> None:
+    """The one before the others might take all threads every time."""
+    hooks, task = {listening(pm) for _ in range(3)}, pm.create("talk", {}, by="ann")
+    told: list[str] = []
+
+    def take(hook: Hook, message: Message, now: Instant) -> Answer:
+        told.append(hook.id)
+        return TAKEN
+
+    round_ = relay(pm, take)
+    for _ in hooks:
+        say(pm, task)
+        round_.run_once()
+    assert {*told[:: len(hooks)]} == hooks
 
 
 def test_a_removed_hook_is_told_nothing_more(pm: Pointsman) -> None:

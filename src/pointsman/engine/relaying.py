@@ -39,6 +39,7 @@ RETRY = Retry(tries=16, base=seconds(2), cap=hours(4))
 AT_ONCE = 4
 """Lanes of one hook that a process works on at a time."""
 POOL_SIZE = 32
+"""Lanes of all hooks; one more would be held and not sent."""
 BURST = 100
 """Messages of one lane in a row; then others have their turn."""
 PERIOD_S = 1.0
@@ -78,6 +79,7 @@ class Relay:
         self._engine, self._outlet, self._pool, self._heard = engine, outlet, pool, heard
         self._lock = threading.Lock()
         self._busy = Counter[str]()
+        self._first = 0
         self._stop = threading.Event()
         self._ear = ExitStack()
         self._place: Place | None = None
@@ -88,7 +90,9 @@ class Relay:
         found = self._engine.db.read(hooks.in_use)
         self._hear(bool(found))
         served = [(hook, sink) for hook in found if hook.disabled_at is None and (sink := self._outlet(hook))]
-        return sum(self._begin(hook, sink) for hook, sink in served) > 0
+        self._first += 1
+        start = self._first % max(1, len(served))  # another one each time: the first ones may need all threads
+        return sum([self._begin(hook, sink) for hook, sink in served[start:] + served[:start]]) > 0
 
     def stop(self) -> None:
         """No further message is begun; what a receiver is being told is waited for."""
@@ -112,7 +116,7 @@ class Relay:
 
     def _begin(self, hook: Hook, sink: Sink) -> bool:
         with self._lock:
-            free = AT_ONCE - self._busy[hook.id]
+            free = min(AT_ONCE - self._busy[hook.id], POOL_SIZE - self._busy.total())
         if free <= 0 or self._stop.is_set() or not self._engine.db.read(lambda tx: outbox.is_due(tx, hook.id)):
             return False
         claimed = self._engine.db.run(lambda tx: outbox.claim(tx, hook.id, HELD, free))
