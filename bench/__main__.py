@@ -7,7 +7,7 @@ from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 
-from bench import flat, growth, jobs, python_api, rivals, stream, tools, waiting
+from bench import flat, growth, jobs, outbox, python_api, rivals, stream, tools, waiting
 from bench.table import Effort, Line, disk, machine, render
 
 PEERS = "<!-- peers -->"
@@ -41,6 +41,7 @@ def measure(folder: Path, effort: Effort) -> list[Line]:
         ("jobs", lambda: [jobs.on_sqlite(folder, batch, effort) for batch in jobs.BATCHES]),
         ("the flat service", lambda: flat.figures(folder, effort)),
         ("the feed", lambda: stream.figures(folder, effort)),
+        ("the outbox", lambda: outbox.figures(folder, effort)),
         ("two processes", lambda: rivals.figures(folder, effort)),
         ("MCP tools", lambda: tools.figures(folder, effort)),
         ("growth", lambda: growth.figures(folder, effort)),
