@@ -36,7 +36,7 @@ def test_every_table_and_index_is_weighed_on_both_stores(tmp_path: Path, postgre
 def test_our_own_driver_does_all_that_is_ordered(postgres: PostgresServer) -> None:
     url = postgres.create()
     assert driven(url, "setup").returncode == 0
-    for order in (("jobs", "1", "3"), ("jobs", "16", "20"), ("enqueue", "5"), ("steps", "2", "4")):
+    for order in (("jobs", "1", "3"), ("jobs", "16", "20"), ("enqueue", "5"), ("steps", "2", "20"), ("steps_on_a_file", "2", "20")):
         done = driven(url, *order)
         assert (done.returncode, done.stderr) == (0, "")
         assert json.loads(done.stdout)["rate"] > 0
