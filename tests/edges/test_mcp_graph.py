@@ -33,6 +33,8 @@ def test_a_wrong_task_to_wait_for_makes_none(pm: Pointsman) -> None:
     there = call("create_task", **FIELDS)["id"]
     assert call("create_task", **FIELDS, blocked_by=["no id"])["failed"][0]["path"] == "blocked_by[0]"
     assert call("create_task", **FIELDS, blocked_by=[there], on_failure="hope")["failed"][0]["path"] == "on_failure"
+    assert call("create_task", **FIELDS, on_failure="cancel")["failed"][0]["path"] == "on_failure"
+    assert call("create_task", **FIELDS, epoch=1)["failed"][0]["path"] == "epoch"
     assert call("create_task", **FIELDS, blocked_by=[there, there])["code"] == "invalid"
     assert call("create_task", **FIELDS, blocked_by=["01900000-0000-7000-8000-000000000000"])["code"] == "unknown_task"
     assert [task.id for task in pm.list()] == [there]

@@ -219,6 +219,7 @@ BAD_TERMS = [
     ({"run_at": 1.5}, "run_at"),
     ({"priority": 1_001}, "priority"),
     ({"priority": True}, "priority"),
+    ({"epoch": 1}, "epoch"),
 ]
 
 

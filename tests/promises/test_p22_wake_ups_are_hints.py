@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from acceptance.board import until
 from databases import KILL, PostgresServer
 from pointsman import Event, Machine, Pointsman, State, Task, Tasks, Verdict, check, owner
 from pointsman.engine import claim, claiming, waiting
@@ -22,6 +23,7 @@ from pointsman.store import postgres_relay
 from pointsman.store.hints import of_queue, of_task
 from support import create
 
+CONNECTED = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'pointsman-wake-ups'"
 CUT = f"{KILL} AND application_name = 'pointsman-wake-ups'"
 PATIENCE_S = 60
 FOREVER_S = 3_600.0
@@ -301,6 +303,7 @@ def test_while_connections_are_cut_a_waiting_caller_gets_its_task(postgres: Post
         with pm.engine.db.hints.waiting(of_queue("slow")) as place:
             until_told(place, lambda: other.engine.db.run(lambda tx: tx.news.add(of_queue("slow"))))
         monkeypatch.setattr(postgres_relay, "AGAIN_S", PATIENCE_S)
+        until("both have a session", lambda: len(postgres.execute(CONNECTED, url)) == 2)
         assert len(postgres.execute(CUT, url)) == 2
         waiting = pool.submit(pm.claim, "tasks", by="w", wait_s=PATIENCE_S)
         made = create(other)

@@ -54,6 +54,8 @@ class Proposing(View):
         given = {"priority": priority, "tags": tags, "needs": needs, "run_at": run_at, "dedupe_key": dedupe_key, "blocked_by": blocked_by}
         named, found = (None, []) if parent is None else terms.named(parent, "parent")
         wanted, faults = terms.read(given, named)
+        if parent is None and epoch is not None:
+            found.append(("epoch", "is for the owner of a parent"))
         if found := [*faults, *found]:
             raise invalid(*found)
         asked = {"verb": "create", "machine": machine, "fields": fields, "priority": priority}

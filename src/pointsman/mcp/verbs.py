@@ -80,7 +80,9 @@ async def _proposal(asked: Asked) -> Content:
 
 
 async def _create(asked: Asked) -> Content:
-    parent, fate = asked.args.get("parent"), asked.args.get("on_failure", "block")
+    parent, upstreams, fate = asked.args.get("parent"), asked.args.get("blocked_by", ()), asked.args.get("on_failure")
+    if fate is not None and not upstreams:
+        raise invalid(("on_failure", "is about the tasks in blocked_by"))
     task = await asked.board.aio.create(
         _machine(asked),
         asked.fields,
@@ -90,9 +92,9 @@ async def _create(asked: Asked) -> Content:
         needs=asked.args.get("needs"),
         run_at=asked.args.get("run_at"),
         dedupe_key=asked.args.get("dedupe_key"),
-        blocked_by=[{"task": task, "on_failure": fate} for task in asked.args.get("blocked_by", ())],
+        blocked_by=[{"task": task, "on_failure": fate or "block"} for task in upstreams],
         parent=parent,
-        epoch=None if parent is None else asked.epoch(parent),
+        epoch=asked.args.get("epoch") if parent is None else asked.epoch(parent),
         session=asked.session,
         idempotency_key=asked.args.get("idempotency_key"),
     )
