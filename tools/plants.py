@@ -199,12 +199,27 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "an effect begun twice under two names",
         ("tests/engine/test_ledger_edges.py",),
-        (('if item.request_digest == asked and item.status != "failed"', "if item.name == asked"),),
+        (('if item.status != "failed" and _twins(item, meant)', "if item.name == meant.name"),),
+    ),
+    Plant(
+        "another task's operation undone",
+        ("tests/engine/test_ledger_edges.py",),
+        (("if undone is None or undone.task != task.id or undone.status", "if undone is None or undone.status"),),
+    ),
+    Plant(
+        "the first effect undone first",
+        ("tests/worker/test_undoing.py", "tests/promises/test_p20_what_was_cancelled_is_told_and_taken_back_once.py"),
+        (("for item in reversed(report.undoable):", "for item in report.undoable:"),),
+    ),
+    Plant(
+        "a backlog overtaken by a look that goes on behind it",
+        ("tests/engine/test_holds.py",),
+        (("if looking.held and head < looking.beyond and _begins_held(tx, lane, definition, looking):", "if head < (0, 0):"),),
     ),
     Plant(
         "a lookup believed while the request may still arrive",
         ("tests/engine/test_operations.py", "tests/edges/test_v1_operations.py"),
-        (('said.status == "not_done" and now < operation.settles_at', 'said.status == "not_done" and now < operation.deadline'),),
+        (('said.status != "succeeded" and now < operation.settles_at', 'said.status != "succeeded" and now < operation.deadline'),),
     ),
     Plant(
         "the outcome of a replaced owner, applied",

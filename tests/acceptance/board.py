@@ -102,9 +102,9 @@ class Board:
         return self.folder / name
 
     def said(self, name: str) -> str:
-        """What a command wrote into a file, once it has."""
-        until(name, self.file(name).exists)
-        return self.file(name).read_text().strip()
+        """What a command wrote into a file, once it has: a file is there before anything is in it."""
+        file = self.file(name)
+        return until(name, lambda: file.exists() and file.read_text().strip())
 
     def taken_over(self, id: str, by: str = "worker-b") -> Task:
         """The task in other hands, as soon as its lease has run out."""

@@ -283,6 +283,8 @@ def test_only_what_was_done_is_undone_and_as_it_is_declared(pm: Pointsman, task:
         no = refused(begin, pm, task, "back", **how)
         assert (no.code, no.failed) == ("invalid", [{"path": "compensates", "message": why}])
     back = done(pm, task, "back", kind="keyed", compensates=noted.id)
+    twice = refused(begin, pm, task, "back once more", "keyed", request={"by": "other words"}, compensates=noted.id)
+    assert (twice.code, twice.refusal.extra["operation"]) == ("idempotency_conflict", back.id)
     again = refused(begin, pm, task, "back again", "keyed", compensates=back.id)
     assert again.failed == [{"path": "compensates", "message": "undoes another one itself"}]
 

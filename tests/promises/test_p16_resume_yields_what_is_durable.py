@@ -26,7 +26,7 @@ STATEMENTS = {
     **dict.fromkeys(("find_operation", "add_operation", "find_checkpoint", "put_checkpoint"), (1, 9)),
     **dict.fromkeys(("operation", "advance_operation"), (1, 8)),
     **dict.fromkeys(("add_entry", "add_payload", "add_request"), (1, 18)),
-    "operations_of_effect": (1,),
+    "operations_alike": (1,),
 }
 """Where a process dies, and at which passing."""
 COMMITS = (1, 5, 12, 25)

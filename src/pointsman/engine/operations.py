@@ -49,7 +49,8 @@ def begin(deciding: Deciding, task_id: str, intent: Intent, claim: Proposal, tx:
     undone = None if intent.compensates is None else operations.by_id(tx, intent.compensates)
     known = operations.find(tx, task_id, intent.name)
     before = None if known is None else known.operation
-    others = operations.of_effect(tx, found.key, intent.effect) if known is None and intent.effect else []
+    unlike = known is not None or (intent.effect is None and intent.compensates is None)
+    others = [] if unlike else operations.alike(tx, found.key, intent.effect, intent.compensates)
     new_id = uuid7(tx.now, deciding.chance(74))
     step = _allowed(
         beginning.begin(machine, found.task, before, others, None if undone is None else undone.operation, intent, claim, tx.now, new_id)

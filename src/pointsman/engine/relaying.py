@@ -92,7 +92,7 @@ class Relay:
         served = [(hook, sink) for hook in found if hook.disabled_at is None and (sink := self._outlet(hook))]
         self._first += 1
         start = self._first % max(1, len(served))  # another one each time: the first ones may need all threads
-        return sum([self._begin(hook, sink) for hook, sink in served[start:] + served[:start]]) > 0
+        return sum(self._begin(hook, sink) for hook, sink in served[start:] + served[:start]) > 0
 
     def stop(self) -> None:
         """No further message is begun; what a receiver is being told is waited for."""

@@ -35,7 +35,7 @@ def begin(
     new_id: str,
 ) -> Step | Refuse:
     """The owner is about to do something. `known` is what the task has under this name already, `others` are those of the same
-    declared effect, `undone` is the operation that this one is to undo."""
+    declared effect and those that undo the same operation, `undone` is that operation."""
     definition = machine.definition
     meant = _meant(definition, task, known, intent, claim)
     if isinstance(meant, Refusal):
@@ -91,9 +91,9 @@ def not_now(definition: Definition, task: Task, claim: Claim) -> Refusal | None:
 
 
 def _no_more(definition: Definition, task: Task, others: Sequence[Operation], meant: Intent, by: Principal) -> Refusal | None:
-    """What was approved is done once: another name for the same effect of the same fields is no other operation, unless it failed."""
+    """What was approved is done once, and undone once: another name for the same is no other operation, unless it failed."""
     if twin := next((item for item in others if item.status != "failed" and _twins(item, meant)), None):
-        detail = f"effect {twin.effect} was begun with this request before, under the name {twin.name}"
+        detail = f"operation {twin.name} is the same under another name"
         return refuse(definition, task, by, "idempotency_conflict", detail, operation=twin.id)
     if len(task.begun) >= MOST_OPEN:
         detail = f"{MOST_OPEN} operations of the task are not finished; finish one first"
@@ -102,7 +102,7 @@ def _no_more(definition: Definition, task: Task, others: Sequence[Operation], me
 
 
 def _twins(item: Operation, meant: Intent) -> bool:
-    """Whether two operations of one effect are the same in all but name. Two with one request are not only where each undoes another."""
+    """Whether two operations that are alike are the same in all but name. Where each undoes another, their requests say nothing."""
     if None in (item.compensates, meant.compensates):
         return same(item.request, meant.request)
     return item.compensates == meant.compensates

@@ -172,7 +172,7 @@ OPERATION: Properties = {
     "deadline": said(TEXT, "When whoever began it last gives up."),
     "settles_at": said(TEXT, "From when on a remote that does not know of it never will."),
     "testimony": _list(OBJECT),
-    "known": said({"type": "boolean"}, "It stood so before this call, which changed nothing."),
+    "known": said({"type": "boolean"}, "It was there before this call."),
     "replayed": said({"type": "boolean"}, "An earlier answer, given again for its idempotency key: ask resume_task how it stands."),
 }
 RESUMED: Properties = {

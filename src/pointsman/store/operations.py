@@ -83,9 +83,9 @@ def find(tx: Tx, task_id: str, name: str) -> Kept | None:
     return None if row is None else _kept(row)
 
 
-def of_effect(tx: Tx, task_key: int, effect: str) -> list[Operation]:
-    """What a task, locked by whoever decides, has of a declared effect."""
-    return [_kept(row).operation for row in tx("operations_of_effect", task=task_key, effect=effect)]
+def alike(tx: Tx, task_key: int, effect: str | None, compensates: str | None) -> list[Operation]:
+    """What a task, locked by whoever decides, has of a declared effect, or that undoes one operation."""
+    return [_kept(row).operation for row in tx("operations_alike", task=task_key, effect=effect, compensates=compensates)]
 
 
 def by_id(tx: Tx, operation: str) -> Kept | None:

@@ -6,13 +6,13 @@ FROM operations AS o
 JOIN tasks AS t ON t.key = o.task
 WHERE t.id = :task AND o.name = :name;
 
--- name: operations_of_effect :many
--- What a task has of a declared effect. Its task is locked by whoever decides.
+-- name: operations_alike :many
+-- What a task has of a declared effect, or that undoes one operation. Its task is locked by whoever decides.
 SELECT o.id, t.id AS task, o.name, o.kind, o.effect, o.request, o.request_digest, o.settle, o.compensates, o.status, o.epoch, o.attempt,
     o.begun_by, o.begun_at, o.deadline, o.settled_by, o.settled_at, o.result, o.note, o.version, o.hash
 FROM operations AS o
 JOIN tasks AS t ON t.key = o.task
-WHERE o.task = :task AND o.effect = :effect
+WHERE o.task = :task AND (o.effect = :effect OR o.compensates = :compensates)
 ORDER BY o.id;
 
 -- name: operation :one?
