@@ -129,3 +129,42 @@ def test_whoever_claims_reads_indexes_alone_on_postgresql_too(postgres: Postgres
     assert len(sorts) == (1 if name == "lanes_with_work" else 0), "only the few lanes are sorted"
     if name.startswith("next_in_lane"):
         assert any("lane = " in line and "ROW(place, key) >=" in line for line in plan), plan
+
+
+LOOKED_UP = sorted(name for name, statement in load(SQL, "postgres").items() if statement.shape in (":one?", ":one", ":sure"))
+NOT_BY_KEY = {
+    "feed_head": "the end of an index",
+    "last_entry": "the end of an index",
+    "last_task_key": "the end of an index",
+    "entry_keys": "both ends of an index",
+    "pending_of_task": "a partial index over the few that are pending",
+    "settle_proposal": "a partial index over the few that are pending",
+    "keep_proposal": "a partial index over the few that are pending",
+    **READ_WHOLE,
+}
+
+
+@pytest.mark.parametrize("name", [name for name in LOOKED_UP if name not in NOT_BY_KEY])
+def test_a_row_is_found_by_its_key_also_where_the_plan_was_made_before_there_were_rows(postgres: PostgresServer, name: str) -> None:
+    """A session keeps its plans until the server has counted the rows. On an empty table an index whose first column is not asked for
+    costs no more than another; later all of it is read."""
+    spelled = for_writing(load(SQL, "postgres"), load(SERVER_SQL, "postgres"))[name]
+    with psycopg.connect(postgres.empty(), autocommit=True) as session:
+        session.execute("SET search_path = pointsman")
+        session.execute("SET plan_cache_mode = force_generic_plan")
+        first = dict(session.execute(FIRST_COLUMNS).fetchall())
+        psycopg.RawCursor(session).execute(b"PREPARE asked AS " + spelled.sql)
+        nulls = f"({', '.join(['NULL'] * len(spelled.parameters))})" if spelled.parameters else ""
+        plan = [str(row[0]).strip() for row in session.execute(f"EXPLAIN (COSTS OFF) EXECUTE asked{nulls}".encode()).fetchall()]
+    looked = [(found[1], plan[at + 1]) for at, line in enumerate(plan) if (found := re.search(r"Index (?:Only )?Scan using (\w+)", line))]
+    assert [line for line in plan if re.search(r"Seq Scan on (tasks|entries|payloads|operations|requests|feed)", line)] == []
+    assert [(index, cond) for index, cond in looked if not re.match(rf"Index Cond: .*\b{first[index]}\b", cond)] == [], plan
+
+
+FIRST_COLUMNS = """
+SELECT c.relname, a.attname
+FROM pg_index AS i
+JOIN pg_class AS c ON c.oid = i.indexrelid
+JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+WHERE c.relnamespace = 'pointsman'::regnamespace
+"""

@@ -60,9 +60,10 @@ SELECT pg_advisory_xact_lock(1347373391, 5);
 -- name: is_awaited :one
 -- Whether an open task waits for this one: by a dependency, or as its parent that joins it.
 SELECT CASE WHEN EXISTS (
-    SELECT 1 FROM dependencies AS d JOIN tasks AS t ON t.id = d.dependent WHERE d.upstream = :task AND d.settled = 0 AND t.final = 0
+    SELECT 1 FROM dependencies AS d
+    WHERE d.upstream = :task AND d.settled = 0 AND (SELECT t.final FROM tasks AS t WHERE t.id = d.dependent) = 0
 ) OR EXISTS (
-    SELECT 1 FROM tasks AS c JOIN tasks AS p ON p.id = c.parent WHERE c.id = :task AND p.joining IS NOT NULL
+    SELECT 1 FROM tasks WHERE id = (SELECT parent FROM tasks WHERE id = :task) AND joining IS NOT NULL
 ) THEN 1 ELSE 0 END AS awaited;
 
 -- name: waits_of :many

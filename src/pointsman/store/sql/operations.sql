@@ -4,7 +4,7 @@ SELECT o.id, t.id AS task, o.name, o.kind, o.effect, o.request, o.request_digest
     o.begun_by, o.begun_at, o.deadline, o.settled_by, o.settled_at, o.result, o.note, o.version, o.hash
 FROM operations AS o
 JOIN tasks AS t ON t.key = o.task
-WHERE t.id = :task AND o.name = :name;
+WHERE o.task = (SELECT key FROM tasks WHERE id = :task) AND o.name = :name;
 
 -- name: operations_alike :many
 -- What a task has of a declared effect, or that undoes one operation. Its task is locked by whoever decides.
@@ -28,7 +28,7 @@ SELECT o.id, t.id AS task, o.name, o.kind, o.effect, o.request, o.request_digest
     o.begun_by, o.begun_at, o.deadline, o.settled_by, o.settled_at, o.result, o.note, o.version, o.hash
 FROM operations AS o
 JOIN tasks AS t ON t.key = o.task
-WHERE t.id = :task AND o.id > :after
+WHERE o.task = (SELECT key FROM tasks WHERE id = :task) AND o.id > :after
 ORDER BY o.id
 LIMIT :limit;
 
