@@ -121,26 +121,34 @@ class _Asked:
 
 def _looked(asked: _Asked, tx: Tx, at: At) -> list[Done] | At | None:
     on, deciding, wanted = at if isinstance(at, Onward) else Onward(at), asked.deciding, asked.wanted
-    if _near(asked, on):
-        tasks.wake_ahead(tx, wanted.machine)
-        line.ahead(deciding.registry, tx, wanted)
-        holds.ahead(tx)
-        if tasks.can_wake(tx, wanted.machine) and at is Look.FIRST:
-            return Look.WOKEN
-    elif at is Look.FIRST and tasks.can_wake(tx, wanted.machine):
+    if _wakes(asked, tx, on, first=at is Look.FIRST):
         return Look.WOKEN
     waiting = on.look is Look.LAST
     while waiting and tasks.wake(tx, wanted.machine, waiting=True) == tasks.WOKEN:
         pass
-    many, near = 1 if waiting else asked.many, _near(asked, on)
-    lanes, before = line.lanes_for(deciding.registry, tx, wanted, near=near)
-    looking = Looking(-(-many // max(1, len(lanes))), bool(deciding.holds(tx)), waiting, on.beyond, before)
-    taken, then = _taken(replace(asked, many=many), tx, lanes, looking, on)
-    if taken:
-        return taken
-    if then.beyond == on.beyond and before != END:
-        return _looked(asked, tx, Onward(on.look, before, then.why))
-    return then if then.beyond != on.beyond else _nothing(asked, tx, then, lanes)
+    versions, held = line.versions(deciding.registry, tx, wanted), bool(deciding.holds(tx))
+    asked, near = replace(asked, many=1 if waiting else asked.many), _near(asked, on)
+    while True:
+        lanes, before = line.lanes_of(versions, tx, wanted, near=near)
+        looking = Looking(-(-asked.many // max(1, len(lanes))), held, waiting, on.beyond, before)
+        taken, then = _taken(asked, tx, lanes, looking, on)
+        if taken:
+            return taken
+        if then.beyond != on.beyond:
+            return then
+        if before == END:
+            return _nothing(asked, tx, then, lanes)
+        near, on = False, Onward(on.look, before, then.why)
+
+
+def _wakes(asked: _Asked, tx: Tx, on: Onward, *, first: bool) -> bool:
+    """Whether `wake` has work before the first look; and what a near look asks for, together."""
+    near = _near(asked, on)
+    if near:
+        tasks.wake_ahead(tx, asked.wanted.machine)
+        line.ahead(asked.deciding.registry, tx, asked.wanted)
+        holds.ahead(tx)
+    return (near or first) and tasks.can_wake(tx, asked.wanted.machine) and first
 
 
 def _near(asked: _Asked, on: Onward) -> bool:
@@ -154,7 +162,8 @@ def _nothing(asked: _Asked, tx: Tx, on: Onward, lanes: Line) -> Look | None:
     if on.look is Look.LAST:
         if on.why is not None:
             raise Refused(on.why)
-        return None if line.lanes_for(asked.deciding.registry, tx, asked.wanted, near=False)[0] == lanes else Look.AGAIN
+        versions = line.versions(asked.deciding.registry, tx, asked.wanted)
+        return None if line.lanes_of(versions, tx, asked.wanted, near=False)[0] == lanes else Look.AGAIN
     due = on.look is not Look.FIRST and tasks.can_wake(tx, asked.wanted.machine)
     if on.look is Look.AGAIN and due:
         return Look.WOKEN
@@ -166,7 +175,7 @@ def _taken(asked: _Asked, tx: Tx, lanes: Line, looking: Looking, on: Onward) -> 
     with the first refusal that is about the caller."""
     taken, refusals, why = list[Done](), 0, on.why
     for candidate in line.candidates(tx, asked.wanted, lanes, looking):
-        answer = offered(asked.deciding.part(len(taken)), tx, candidate, asked.proposal)
+        answer = offered(asked.deciding.part(len(taken)), tx, candidate, asked.proposal, held=looking.held)
         if isinstance(answer, Done):
             taken.append(answer)
             if len(taken) == asked.many:
@@ -187,18 +196,18 @@ def _varies(deciding: Deciding, tx: Tx, found: Stored) -> bool:
     return event is None or mentions(event.by, "contributor")
 
 
-def offered(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal) -> Done | Refusal:
-    """Decide a proposal about one task of several."""
+def offered(deciding: Deciding, tx: Tx, found: Stored, proposal: Proposal, *, held: bool = True) -> Done | Refusal:
+    """Decide a proposal about one task of several; not `held` once it was seen that no hold is in use."""
     try:
-        return _decided(deciding, tx, found, case_of(deciding.registry, tx, found, proposal))
+        return _decided(deciding, tx, found, case_of(deciding.registry, tx, found, proposal), held=held)
     except StoreError:
         raise
     except Refused as no:
         return no.refusal
 
 
-def _decided(deciding: Deciding, tx: Tx, found: Stored, case: Case) -> Done | Refusal:
-    free = holding.borne(tx, as_free(deciding.registry, tx, found, case), found.task, deciding.holds(tx))
+def _decided(deciding: Deciding, tx: Tx, found: Stored, case: Case, *, held: bool = True) -> Done | Refusal:
+    free = holding.borne(tx, as_free(deciding.registry, tx, found, case), found.task, deciding.holds(tx) if held else ())
     answer = _judged(tx, free)
     if isinstance(answer, Refusal):
         return refused(deciding, tx, found, case, answer)

@@ -48,19 +48,24 @@ class Looking:
 
 
 def ahead(registry: Registry, tx: Tx, wanted: Wanted) -> None:
-    """`lanes_for` is asked next."""
+    """`versions` are asked for next, then the near `lanes_of` them."""
     for definition in registry.expected(tx, wanted.machine):
         lanes.ahead(tx, definition)
 
 
-def lanes_for(registry: Registry, tx: Tx, wanted: Wanted, *, near: bool) -> tuple[Line, Place]:
-    """The lanes in which a task waits that suits, over the versions that can be served here: unowned in the initial state,
-    or lapsed on the way back there; or either in the states that were asked for, which some version must have. `near` are those
-    of the line's beginning alone, with the place up to which that is all."""
-    versions = registry.servable(tx, wanted.machine)
-    there = {name for definition in versions for name in definition.state}
+def versions(registry: Registry, tx: Tx, wanted: Wanted) -> Sequence[Definition]:
+    """Those that can be served here. Some version must have the states that were asked for."""
+    found = registry.servable(tx, wanted.machine)
+    there = {name for definition in found for name in definition.state}
     if strange := [index for index, name in enumerate(wanted.states or ()) if name not in there]:
         raise invalid(*((f"states[{index}]", "no version of this machine that is served here has such a state") for index in strange))
+    return found
+
+
+def lanes_of(versions: Sequence[Definition], tx: Tx, wanted: Wanted, *, near: bool) -> tuple[Line, Place]:
+    """The lanes in which a task of these versions waits that suits: unowned in the initial state, or lapsed on the way back there;
+    or either in the states that were asked for. `near` are those of the line's beginning alone, with the place up to which that is
+    all."""
     found = [(definition, lanes.near(tx, definition) if near else (lanes.with_work(tx, definition), END)) for definition in versions]
     suiting = [(lane, definition) for definition, (listed, _) in found for lane in listed if _suits(wanted, definition, lane)]
     return suiting, min((before for _, (_, before) in found), default=END)
