@@ -95,9 +95,9 @@ class Keeper:
 
     def heard(self, kept: Kept, task: Task, asked_at: float, lease_s: float | None = None) -> None:
         """What an accepted call of the owner answered, and for how long it asked. A task that has ended needs no keeping."""
-        definition = self.definition(task)
-        if definition.state[task.state].final:
+        if self.ended(task):
             return self.let_go(kept)
+        definition = self.definition(task)
         with self._lock:
             if asked_at >= kept.asked_at:  # else a later call has been answered before this one
                 _timed(kept, definition, task, asked_at, lease_s)
@@ -175,6 +175,10 @@ class Keeper:
             was_kept = self._kept.pop(id(kept), None) is not None
         if was_kept:
             kept.lost(no)
+
+    def ended(self, task: Task) -> bool:
+        """Nothing is left to be kept, or to be given back."""
+        return self.definition(task).state[task.state].final
 
     def definition(self, task: Task) -> Definition:
         """Whoever holds a task has its machine."""

@@ -185,7 +185,8 @@ class Worker:
         if work.lost is not None:
             end = Lost(work.lost)
         try:
-            conclude(keeper.pm, work.claimed, work.by, end)
+            if not keeper.ended(work.task):
+                conclude(keeper.pm, work.claimed, work.by, end)
         finally:
             self._working.discard(work)
         with self._telling:
