@@ -27,6 +27,21 @@ PLANTS: tuple[Plant, ...] = (
         ),
     ),
     Plant(
+        "an UPDATE of a step that stays, without its guard",
+        ("tests/store/test_a_row_moves_only_from_what_was_read.py",),
+        (
+            (
+                "WHERE key = :key AND epoch = :expected_epoch AND version = :expected_version",
+                "WHERE key = :key AND :expected_epoch >= 0 AND :expected_version >= 0",
+            ),
+        ),
+    ),
+    Plant(
+        "a step that gives the task to another session is written as one that stays",
+        ("tests/store/test_a_row_moves_only_from_what_was_read.py",),
+        (("if name not in _STAYING)", 'if name not in (*_STAYING, "session"))'),),
+    ),
+    Plant(
         "a COMMIT that goes through behind a step that found no row",
         ("tests/store/test_a_row_moves_only_from_what_was_read.py",),
         (('whole = sure.replace(PLACE, sql) if statement.shape == ":sure" else sql', "whole = sql"),),

@@ -25,6 +25,8 @@ from pointsman import (
 from pointsman.engine.operations import Shown
 from pointsman.errors import StoreError
 from pointsman.kernel.operation import Operation
+from pointsman.store import history, requests
+from pointsman.store.requests import Request
 from pointsman.testing import FakeClock
 from pointsman.types import seconds
 
@@ -143,6 +145,21 @@ def test_a_begin_whose_commit_was_unknown_is_this_calls_own(pm: Pointsman, task:
     shown = ended.value.value
     assert (shown.standing, shown.known, shown.replayed) == ("started", False, False)
     assert pm.get(task.id).version == task.version + 1
+
+
+def test_what_is_remembered_once_more_after_an_unknown_commit_stands_once(pm: Pointsman, task: Task) -> None:
+    """Its name says whether it was written. It keeps no idempotency record, and none is missed."""
+    steps = Pointsman.remember.steps(pm, task.id, "load", 7, by="worker-1", epoch=task.epoch)
+    pm.engine.db.run(next(steps).unit)
+    second = steps.throw(StoreError("store_unavailable", "the connection broke in COMMIT", "unknown"))
+    with pytest.raises(StopIteration) as ended:
+        steps.send(pm.engine.db.run(second.unit))
+    assert (ended.value.value.standing, ended.value.value.operation.result) == ("succeeded", 7)
+    links = [entry.link for entry in pm.engine.db.read(lambda tx: history.of_task(tx, task.id, 0))]
+    assert [link.kind for link in links if link.version > task.version] == ["remember"]
+    kept = pm.engine.db.run(lambda tx: [requests.find(tx, Request(link.by, link.request_key, "")) for link in links])
+    assert [link.kind for link, found in zip(links, kept, strict=True) if found is None] == ["remember"]
+    assert pm.verify().ok
 
 
 # ── owners ───────────────────────────────────────────────────────────────────────────────────────────────────────────

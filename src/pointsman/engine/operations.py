@@ -59,12 +59,10 @@ def begin(deciding: Deciding, task_id: str, intent: Intent, claim: Proposal, tx:
     return _shown(step, known=before is not None and before.status != "not_done")
 
 
-def remember(deciding: Deciding, task_id: str, intent: Intent, result: Json, claim: Proposal, tx: Tx, look: bool) -> Shown:
+def remember(deciding: Deciding, task_id: str, intent: Intent, result: Json, claim: Proposal, tx: Tx, _: bool) -> Shown:
     """Write down what was done already, in one entry. Its name settles whether an unknown COMMIT happened."""
     operations.ahead(tx, task_id, intent.name)
     found, machine = _locked(deciding, tx, task_id)
-    if first := _answered(deciding, tx, look):
-        return first
     known = operations.find(tx, task_id, intent.name)
     before = None if known is None else known.operation
     new_id = uuid7(tx.now, deciding.chance(74))

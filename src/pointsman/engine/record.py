@@ -13,6 +13,7 @@ from pointsman.kernel.chain import FORMAT, GENESIS, Link, canonical, link_hash, 
 from pointsman.kernel.decide import Accept
 from pointsman.kernel.definition import Definition
 from pointsman.kernel.message import Message, told
+from pointsman.kernel.operation import REMEMBERED
 from pointsman.kernel.task import Task
 from pointsman.store import graph, history, lanes, news, outbox, requests, snapshots, tasks
 from pointsman.store.database import Tx
@@ -70,7 +71,8 @@ def write(tx: Tx, step: Step) -> bool:
     key = tasks.put(tx, step.moved, _lane(tx, _lane_of(step)))
     history.append(tx, key, step.entry)
     snapshots.keep(tx, {key: after})
-    requests.keep(tx, step.request, after.id, after.version, after.updated_at)
+    if step.accept.kind != REMEMBERED:
+        requests.keep(tx, step.request, after.id, after.version, after.updated_at)
     limits.keep(tx, step.definition, step.accept)
     news.note(tx, after, final=step.final)
     _tell(tx, step)

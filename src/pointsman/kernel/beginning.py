@@ -10,7 +10,7 @@ from pointsman.kernel.definition import KINDS, Definition
 from pointsman.kernel.effect import built
 from pointsman.kernel.flow import decided
 from pointsman.kernel.lease import Claim, not_mine
-from pointsman.kernel.operation import AGAIN, Intent, Operation, Standing, Step, entry, unsettled
+from pointsman.kernel.operation import AGAIN, REMEMBERED, Intent, Operation, Standing, Step, entry, unsettled
 from pointsman.kernel.refuse import refuse
 from pointsman.kernel.rules import Principal
 from pointsman.kernel.steps import Refuse
@@ -67,7 +67,7 @@ def remember(
     begun = _begun(_new(task, meant, new_id) if known is None else known, task, claim.by, max(now, task.updated_at + 1), meant)
     after = replace(begun, status="succeeded", settled_by=claim.by.name, settled_at=begun.begun_at, result=result)
     left = task.begun if known is None else tuple(item for item in task.begun if item.id != after.id)
-    return Step(after, "succeeded", entry(machine, task, "remember", begun.begun_at, Step(after, "succeeded"), left, renews=True))
+    return Step(after, "succeeded", entry(machine, task, REMEMBERED, begun.begun_at, Step(after, "succeeded"), left, renews=True))
 
 
 def _meant(definition: Definition, task: Task, known: Operation | None, intent: Intent, claim: Claim) -> Intent | Refusal:

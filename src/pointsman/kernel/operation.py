@@ -34,6 +34,9 @@ Standing = Literal["started", "in_doubt", "succeeded", "failed", "not_done"]
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 STANDINGS: tuple[Standing, ...] = get_args(Standing)
+REMEMBERED = "remember"
+"""The kind of an entry that begins and finishes an operation at once. Its name settles whether it was written, so it needs no
+idempotency record."""
 AGAIN: frozenset[Kind] = frozenset({"repeatable", "keyed"})
 """What a new owner begins again without asking anybody."""
 

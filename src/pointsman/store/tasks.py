@@ -88,13 +88,16 @@ def columns(task: Task, *, final: bool, head: str, before: Stored | None = None,
     """A task as the parameters of its row. What a step left alone keeps the text it had, and it waits for as many others."""
     members, blockers = task.__dict__, blockers if before is None else before.blockers
     values = {name: members[name] for name in _KEPT}
-    for name in JSON_COLUMNS:
-        kept = before is not None and members[name] is before.task.__dict__[name]
-        values[name] = before.texts[name] if before is not None and kept else _text(members[name])
+    values |= {name: _text_of(name, task, before) for name in JSON_COLUMNS}
     until = None if task.lease is None else task.lease.expires_at
     ready, wake_at = readiness(task, final=final, blockers=blockers)
     values |= {"final": int(final), "place": place(task), "head": head, "lease_until": until}
     return values | {"ready": ready, "wake_at": wake_at}
+
+
+def _text_of(name: str, task: Task, before: Stored | None) -> str | None:
+    value = task.__dict__[name]
+    return before.texts[name] if before is not None and value is before.task.__dict__[name] else _text(value)
 
 
 def find(tx: Tx, task_id: str) -> Stored | None:
@@ -210,10 +213,14 @@ class Moved:
 
 def put(tx: Tx, moved: Moved, lane: int | None) -> int:
     """Write a step's row; its key. One that is not what was read any more is the end of the unit. A lane of None stays."""
-    if moved.before is None:
+    before = moved.before
+    if before is None:
         return tx("add_task", **_added(moved, lane))[0]
-    tx("advance_task", **_advanced(moved, moved.before, lane))
-    return moved.before.key
+    if lane is None and all(before.task.__dict__[name] is moved.after.__dict__[name] for name in _LEFT):
+        tx("stay_task", **_stayed(moved, before))
+    else:
+        tx("advance_task", **_advanced(moved, before, lane))
+    return before.key
 
 
 def put_all(tx: Tx, moves: Sequence[tuple[Moved, int | None]]) -> dict[str, int]:
@@ -238,3 +245,17 @@ def _advanced(moved: Moved, before: Stored, lane: int | None) -> dict[str, Any]:
     for name in _FIXED:
         del values[name]
     return {**values, "key": before.key, "lane": lane, "expected_version": before.task.version, "expected_epoch": before.task.epoch}
+
+
+_STAYING = ("version", "updated_at", "head", "begun", "lease_until", "ready", "wake_at")
+_LEFT = tuple(name for name in (*_KEPT, *JSON_COLUMNS) if name not in _STAYING)
+"""What a task keeps by a step that leaves it where it is: all that `stay_task` does not write."""
+
+
+def _stayed(moved: Moved, before: Stored) -> dict[str, Any]:
+    task, begun = moved.after, _text_of("begun", moved.after, before)
+    until = None if task.lease is None else task.lease.expires_at
+    ready, wake_at = readiness(task, final=moved.final, blockers=before.blockers)
+    values = (task.version, task.updated_at, moved.head, begun, until, ready, wake_at)
+    named = dict(zip(_STAYING, values, strict=True))
+    return {**named, "key": before.key, "expected_version": before.task.version, "expected_epoch": before.task.epoch}

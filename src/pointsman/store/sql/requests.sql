@@ -59,10 +59,10 @@ ORDER BY r.principal, r.key;
 
 -- name: entries_without_request :many
 -- Entries of a window of keys whose idempotency record is gone, though it is not old enough to have been pruned: their key would be taken for a
--- new one.
+-- new one. What is remembered has none.
 SELECT t.id, e.version
 FROM entries AS e
 JOIN tasks AS t ON t.key = e.task
 LEFT JOIN requests AS r ON r.principal = e.by AND r.key = e.request_key
-WHERE e.key > :after AND e.key <= :upto AND r.key IS NULL AND e.at >= :kept_from
+WHERE e.key > :after AND e.key <= :upto AND r.key IS NULL AND e.kind <> 'remember' AND e.at >= :kept_from
 ORDER BY t.id, e.version;

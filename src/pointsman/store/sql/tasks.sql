@@ -159,8 +159,17 @@ SET state = :state, final = :final, version = :version, revision = :revision, di
 WHERE key = :key AND version = :expected_version AND epoch = :expected_epoch
 RETURNING version;
 
+-- name: stay_task :sure
+-- The same for a step that leaves a task where it is, in the same hands, with the same words: most columns, and the indexes of most,
+-- are left alone.
+UPDATE tasks
+SET version = :version, updated_at = :updated_at, head = :head, begun = :begun, lease_until = :lease_until, ready = :ready,
+    wake_at = :wake_at
+WHERE key = :key AND epoch = :expected_epoch AND version = :expected_version
+RETURNING version;
+
 -- name: advance_tasks@sqlite :many
--- The same for many rows, a JSON array of objects: those that still are what was read.
+-- The same as `advance_task` for many rows, a JSON array of objects: those that still are what was read.
 UPDATE tasks
 SET
     state = r.state, final = r.final, version = r.version, revision = r.revision, digest = r.digest, fields = r.fields,
