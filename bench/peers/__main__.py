@@ -141,7 +141,7 @@ def orders(share: float) -> list[tuple[str, tuple[object, ...]]]:
     """What is asked of every system: enough of it that starting up does not count."""
     jobs = [(f"no-op jobs, {batch} at a time", ("jobs", batch, round(count * share))) for batch, count in BATCHES.items()]
     steps = [
-        (f"durable steps{where}, {callers} callers", (verb, callers, round(callers**0.5 * 1_000 * share)))
+        (f"durable steps{where}, {callers} callers", (verb, callers, round(callers**0.5 * 4_000 * share)))
         for where, verb in (("", "steps"), (" on SQLite", "steps_on_a_file"))
         for callers in (1, 16)
     ]
