@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import apsw
 import psycopg
@@ -13,6 +14,7 @@ import pytest
 from databases import PostgresServer
 from pointsman import Pointsman, Task
 from pointsman.store.connect import SERVER_SQL, SQL
+from pointsman.store.database import Tx
 from pointsman.store.lists import Filter, position
 from pointsman.store.postgres_statements import for_writing
 from pointsman.store.statements import Statement, load
@@ -94,6 +96,33 @@ def _scans(connection: apsw.Connection, statement: Statement) -> list[str]:
     plan = connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", dict.fromkeys(statement.parameters))
     steps = [str(row[3]) for row in plan]
     return [step for step in steps if re.match(r"SCAN (?!found\b|CONSTANT|json_each)", step)]
+
+
+def test_no_statement_is_prepared_anew_at_every_call(board: Pointsman) -> None:
+    """SQLite does that to whatever might use a partial index, unless it is told that plans do not depend on what is bound. It asks
+    its authorizer whenever it prepares."""
+    prepared: list[Any] = []
+
+    def asked(*what: Any) -> int:
+        prepared.append(what)
+        return apsw.SQLITE_OK
+
+    def watch(tx: Tx) -> None:
+        tx._connection.authorizer = asked  # pyright: ignore[reportAttributeAccessIssue]
+
+    def call() -> None:
+        task = board.claim("tasks", by="ann")
+        assert task is not None
+        board.propose(task.id, "start_draft", by="ann", epoch=task.epoch)
+        assert board.list(state="queued", limit=1)
+
+    board.engine.db.run(watch)
+    board.engine.db.read(watch)
+    call()
+    assert prepared
+    prepared.clear()
+    call()
+    assert prepared == []
 
 
 CLAIMING = (

@@ -2,6 +2,7 @@
 suits it and passes over the rest whatever its length."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pointsman.kernel import limits
 from pointsman.kernel.chain import digest, parse
@@ -70,22 +71,14 @@ def with_work(tx: Tx, definition: Definition) -> list[Lane]:
 
 
 def _lane(definition: Definition, state: str, key: int, text: str, place: Instant, head: int) -> Lane:
-    form = _OPEN_FORM if key == OPEN else parse(text)
-    return Lane(
-        definition.name,
-        definition.version,
-        state,
-        key,
-        frozenset(form["needs"]),
-        frozenset(form["tags"]),
-        tuple((name, subject) for name, subject in form["limits"]),
-        place,
-        head,
-        state == definition.initial,
-    )
+    return Lane(definition.name, definition.version, state, key, *_read(text), place, head, state == definition.initial)
 
 
-_OPEN_FORM = parse(_OPEN_TEXT)
+@lru_cache(maxsize=1_000)
+def _read(text: str) -> tuple[frozenset[str], frozenset[str], tuple[tuple[str, str], ...]]:
+    """Needs, tags and limits of a lane. Its text is the same at every claim."""
+    form = parse(text)
+    return frozenset(form["needs"]), frozenset(form["tags"]), tuple((name, subject) for name, subject in form["limits"])
 
 
 def interned(tx: Tx, text: str) -> int:

@@ -55,6 +55,7 @@ class Connection(Protocol):
     def execute(self, sql: str, bindings: Mapping[str, Any] | None = None, /) -> Cursor: ...
     def cursor(self) -> Cursor: ...
     def pragma(self, name: str, value: str | int | None = None, /) -> Any: ...
+    def config(self, option: int, value: int, /) -> Any: ...
     def set_busy_timeout(self, milliseconds: int, /) -> None: ...
     def close(self) -> None: ...
 
@@ -100,13 +101,15 @@ class File:
         return os.stat(self.path).st_mode
 
     def open(self) -> Connection:
-        """A bare connection: it waits for locks, and nothing else is set yet."""
+        """A bare connection: it waits for locks, and keeps a statement's plan whatever is bound to it. Otherwise SQLite prepares anew,
+        at every call, each statement on a table with partial indexes. Nothing else is set yet."""
         try:
             opened = apsw.Connection(self.path, flags=apsw.SQLITE_OPEN_READWRITE, statementcachesize=CACHED_STATEMENTS)
         except apsw.Error as error:
             raise fault(error, self.path) or unavailable(self.path, str(error)) from error
         connection = cast(Connection, opened)
         connection.set_busy_timeout(round(self.patience_s * 1000))
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         return connection
 
     def connect(self, schema: int, **pragmas: int) -> Connection:
