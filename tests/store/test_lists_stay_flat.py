@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from pointsman.store.connect import SERVER_SQL, SQL
 from pointsman.store.database import Tx
 from pointsman.store.lists import Filter, position
 from pointsman.store.postgres_statements import for_writing
+from pointsman.store.sqlite_file import File
 from pointsman.store.statements import Statement, load
 from support import GOOD
 
@@ -139,12 +141,26 @@ CLAIMING = (
 INDEXES = {"tasks_waking", "tasks_ready", "tasks_in_line", "tasks_pkey", "lanes_pkey", "limit_uses_in_window", "limit_uses_pkey"}
 
 
+def test_whoever_claims_reads_indexes_alone_also_where_sqlite_has_counted_that_one_machine_has_all_rows(tmp_path: Path) -> None:
+    with Pointsman(f"sqlite:///{tmp_path}/work.db") as pm:
+        for _ in range(2):
+            pm.create_many("tasks", [{"title": "Release", "brief": "b"}] * 1_000, by="ann")
+    with closing(apsw.Connection(f"{tmp_path}/work.db")) as counted:
+        counted.execute("ANALYZE")
+    opened = File(f"{tmp_path}/work.db", 1.0).open()
+    found = load(SQL, "sqlite")
+    for name in CLAIMING:
+        plan = opened.execute("EXPLAIN QUERY PLAN " + found[name].sql, dict.fromkeys(found[name].parameters, 1)).fetchall()
+        assert [line for *_, line in plan if re.match(r"SCAN (?!found|lanes)", line)] == [], name
+    opened.close()
+
+
 @pytest.mark.parametrize("name", CLAIMING)
 def test_whoever_claims_reads_indexes_alone_on_postgresql_too(postgres: PostgresServer, name: str) -> None:
     """The planner is asked for the one plan that stays cheap whatever the size: where it still sorts or reads a table, no index
     serves."""
     spelled = for_writing(load(SQL, "postgres"), load(SERVER_SQL, "postgres"))[name]
-    given = {"machine": "tasks", "state": "queued", "name": "n", "subject": "", "task": "", "but": None}
+    given = {"machine": "tasks", "state": "queued", "before": "", "name": "n", "subject": "", "task": "", "but": None}
     with psycopg.connect(postgres.empty()) as session:
         session.execute("SET search_path = pointsman")
         session.execute("SET enable_seqscan = off")

@@ -66,7 +66,7 @@ def near(tx: Tx, definition: Definition) -> tuple[list[Lane], Place]:
 
 def with_work(tx: Tx, definition: Definition) -> list[Lane]:
     """Every lane of a machine version in which some task can be claimed, the first in line first."""
-    rows = tx("lanes_with_work", machine=definition.name, machine_version=definition.version)
+    rows = tx("lanes_with_work", machine=definition.name, machine_version=definition.version, before="")
     return [_lane(definition, *row) for row in rows]
 
 

@@ -26,13 +26,14 @@ ORDER BY t.place, t.key
 LIMIT :limit;
 
 -- name: lanes_with_work :many
--- The first task of each state and lane in which one can be claimed. Looks up the next one instead of reading all rows.
+-- The first task of each state and lane in which one can be claimed. Looks up the next one instead of reading all rows. Every state
+-- is beyond `before`: asked for so, SQLite takes the index also where it has counted that one machine has all rows.
 WITH RECURSIVE found (key, state, lane, place) AS (
     SELECT t.key, t.state, t.lane, t.place
     FROM tasks AS t
     WHERE t.key = (
         SELECT n.key FROM tasks AS n
-        WHERE n.ready > 0 AND n.machine = :machine AND n.machine_version = :machine_version
+        WHERE n.ready > 0 AND n.machine = :machine AND n.machine_version = :machine_version AND n.state > :before
         ORDER BY n.state, n.lane, n.place, n.key
         LIMIT 1
     )
