@@ -6,6 +6,7 @@ from threading import Event as Signal
 from threading import Thread
 from typing import Any
 
+import psycopg
 import pytest
 
 from pointsman import Event, Machine, Pointsman, Principal, Refused, State, Task, hours, minutes, owner, seconds
@@ -453,3 +454,31 @@ def test_one_that_somebody_decides_on_is_waited_for_when_all_else_is_held(reques
         claimer.join(30)
         assert isinstance(rival.exception(30), ValueError)
         assert [task and task.id for task in taken] == [free.id]
+
+
+LOCKED = """
+SELECT count(*) FROM pg_locks
+WHERE locktype = 'advisory' AND (classid, objid) = (1347373391, 3) AND mode = 'ShareLock' AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+
+
+@pytest.mark.parametrize("many", [1, 3])
+def test_whoever_sees_that_nothing_is_held_makes_the_next_one_wait(request: pytest.FixtureRequest, clock: FakeClock, many: int) -> None:
+    """At every look of a claim: also at one that follows what was woken, or goes on behind many refusals."""
+    url = request.getfixturevalue("postgres").empty()
+    seen = list[int]()
+
+    def probe(point: str) -> None:
+        if point == "after:holds_in_use":
+            seen.append(onlooker.execute(LOCKED).fetchone()[0])  # pyright: ignore[reportOptionalSubscript]
+
+    with psycopg.connect(url, autocommit=True) as onlooker, Pointsman(url, [Doors], clock=clock, probe=probe) as pm:
+        pm.create_many("doors", [{"open": False}] * (REFUSED_AT_ONCE + 50), by="ann")
+        pm.create_many("doors", [{"open": True}] * 5, by="ann", run_at=clock() + SECOND)
+        clock.advance(minutes(1))
+        seen.clear()
+        claimed = pm.claim_many("doors", many, by="w") if many > 1 else pm.claim("doors", by="w")
+        assert claimed
+    assert len(seen) >= 2
+    assert set(seen) == {1}

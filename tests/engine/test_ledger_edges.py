@@ -154,12 +154,33 @@ def test_what_is_remembered_once_more_after_an_unknown_commit_stands_once(pm: Po
     second = steps.throw(StoreError("store_unavailable", "the connection broke in COMMIT", "unknown"))
     with pytest.raises(StopIteration) as ended:
         steps.send(pm.engine.db.run(second.unit))
-    assert (ended.value.value.standing, ended.value.value.operation.result) == ("succeeded", 7)
+    shown = ended.value.value
+    assert (shown.standing, shown.operation.result, shown.known) == ("succeeded", 7, False)
     links = [entry.link for entry in pm.engine.db.read(lambda tx: history.of_task(tx, task.id, 0))]
     assert [link.kind for link in links if link.version > task.version] == ["remember"]
     kept = pm.engine.db.run(lambda tx: [requests.find(tx, Request(link.by, link.request_key, "")) for link in links])
     assert [link.kind for link, found in zip(links, kept, strict=True) if found is None] == ["remember"]
     assert pm.verify().ok
+
+
+@pytest.mark.parametrize("other", [{"result": 8}, {"request": ["A-2"]}, {"epoch": 9}])
+def test_an_unknown_commit_of_what_is_remembered_is_known_by_its_name_also_when_the_task_has_moved_on(
+    pm: Pointsman, clock: FakeClock, task: Task, other: dict[str, Any]
+) -> None:
+    given: dict[str, Any] = {"by": "worker-1", "epoch": task.epoch, "result": 7}
+    unknown = StoreError("store_unavailable", "the connection broke in COMMIT", "unknown")
+
+    def asked(steps: Any) -> Shown:
+        next(steps)
+        with pytest.raises(StopIteration) as ended:
+            steps.send(pm.engine.db.run(steps.throw(unknown).unit))
+        return ended.value.value
+
+    first = pm.remember(task.id, "load", **given)
+    replaced(pm, clock, task, "worker-2")
+    assert asked(Pointsman.remember.steps(pm, task.id, "load", **given)).operation == first.operation
+    assert refused(pm.remember, task.id, "load", **given).code == "lease_lost"
+    assert refused(asked, Pointsman.remember.steps(pm, task.id, "load", **{**given, **other})).code == "lease_lost"
 
 
 # ── owners ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -59,12 +59,15 @@ def begin(deciding: Deciding, task_id: str, intent: Intent, claim: Proposal, tx:
     return _shown(step, known=before is not None and before.status != "not_done")
 
 
-def remember(deciding: Deciding, task_id: str, intent: Intent, result: Json, claim: Proposal, tx: Tx, _: bool) -> Shown:
-    """Write down what was done already, in one entry. Its name settles whether an unknown COMMIT happened."""
+def remember(deciding: Deciding, task_id: str, intent: Intent, result: Json, claim: Proposal, tx: Tx, look: bool) -> Shown:
+    """Write down what was done already, in one entry. Its name settles whether an unknown COMMIT happened, whoever has the task
+    since."""
     operations.ahead(tx, task_id, intent.name)
     found, machine = _locked(deciding, tx, task_id)
     known = operations.find(tx, task_id, intent.name)
     before = None if known is None else known.operation
+    if look and before is not None and beginning.was_remembered(before, intent, result, claim):
+        return Shown(before, "succeeded")
     new_id = uuid7(tx.now, deciding.chance(74))
     step = _allowed(beginning.remember(machine, found.task, before, intent, result, claim, tx.now, new_id))
     _record(deciding, tx, machine, found, known, step)

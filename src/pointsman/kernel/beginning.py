@@ -70,6 +70,13 @@ def remember(
     return Step(after, "succeeded", entry(machine, task, REMEMBERED, begun.begun_at, Step(after, "succeeded"), left, renews=True))
 
 
+def was_remembered(known: Operation, intent: Intent, result: Json, claim: Claim) -> bool:
+    """Whether what a task has under this name is what this very call would have written."""
+    said = (claim.by.name, "succeeded", _asked(intent))
+    same_call = (known.begun_by, known.status, known.request_digest) == said and claim.epoch in (None, known.epoch)
+    return same_call and same(known.result, result)
+
+
 def _meant(definition: Definition, task: Task, known: Operation | None, intent: Intent, claim: Claim) -> Intent | Refusal:
     """The intent as it is declared, if its owner may have it now and its name does not stand for another."""
     if refusal := not_now(definition, task, claim):

@@ -65,7 +65,8 @@ def ahead(tx: Tx) -> None:
 
 def in_use(tx: Tx) -> tuple[Hold, ...]:
     """The holds that may bear on a decision, in the order in which they are locked. Whoever places one waits for whoever has
-    read the clock, so from then on there is no other in this unit."""
+    read the clock; it is read before them, so from now on there is no other in this unit."""
+    _ = tx.now
     return tuple(_read(row).hold for row in tx("holds_in_use", always=ALWAYS))
 
 

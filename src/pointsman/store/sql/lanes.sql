@@ -18,9 +18,8 @@ LIMIT :limit;
 
 -- name: first_in_line :many
 -- The beginning of a line: the first tasks that can be claimed over all states and lanes, each with its lane.
-SELECT t.state, t.lane, lanes.text, t.place, t.key
+SELECT t.state, t.lane, (SELECT l.text FROM lanes AS l WHERE l.key = t.lane) AS text, t.place, t.key
 FROM tasks AS t
-JOIN lanes ON lanes.key = t.lane
 WHERE t.ready = 1 AND t.machine = :machine AND t.machine_version = :machine_version
 ORDER BY t.place, t.key
 LIMIT :limit;
@@ -56,7 +55,6 @@ WITH RECURSIVE found (key, state, lane, place) AS (
         )
     )
 )
-SELECT found.state, found.lane, lanes.text, found.place, found.key
+SELECT found.state, found.lane, (SELECT l.text FROM lanes AS l WHERE l.key = found.lane) AS text, found.place, found.key
 FROM found
-JOIN lanes ON lanes.key = found.lane
 ORDER BY found.place, found.key;
