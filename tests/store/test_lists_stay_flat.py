@@ -127,6 +127,15 @@ def test_no_statement_is_prepared_anew_at_every_call(board: Pointsman) -> None:
     assert prepared == []
 
 
+def test_a_lane_whose_row_is_gone_holds_up_no_other(board: Pointsman) -> None:
+    board.create("tasks", {"title": "Release", "brief": "b"}, by="ann", needs=["gpu"], priority=1_000)
+    with closing(apsw.Connection(board.url.removeprefix("sqlite:///"))) as connection:
+        connection.execute("DELETE FROM lanes WHERE key > 1")
+    assert board.claim("tasks", by="ann") is not None
+    assert len(board.claim_many("tasks", 2, by="ann")) == 2
+    assert "lane" in board.verify().faults[0].what
+
+
 CLAIMING = (
     "next_wake",
     "wake",

@@ -1,6 +1,7 @@
 """Lanes: one number for each combination of what decides whom a task may go to, so that whoever claims looks at what
 suits it and passes over the rest whatever its length."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -61,13 +62,18 @@ def near(tx: Tx, definition: Definition) -> tuple[list[Lane], Place]:
     firsts: dict[tuple[str, int], Row] = {}
     for row in rows:
         firsts.setdefault((row[0], row[1]), row)
-    return [_lane(definition, *row) for row in firsts.values()], END if len(rows) < NEAR else (rows[-1][3], rows[-1][4] + 1)
+    return _lanes(definition, firsts.values()), END if len(rows) < NEAR else (rows[-1][3], rows[-1][4] + 1)
 
 
 def with_work(tx: Tx, definition: Definition) -> list[Lane]:
     """Every lane of a machine version in which some task can be claimed, the first in line first."""
     rows = tx("lanes_with_work", machine=definition.name, machine_version=definition.version, before="")
-    return [_lane(definition, *row) for row in rows]
+    return _lanes(definition, rows)
+
+
+def _lanes(definition: Definition, rows: Iterable[Row]) -> list[Lane]:
+    """A lane whose row is gone, as `verify` says, holds up no other."""
+    return [_lane(definition, *row) for row in rows if row[2] is not None]
 
 
 def _lane(definition: Definition, state: str, key: int, text: str, place: Instant, head: int) -> Lane:
